@@ -1,7 +1,7 @@
 //! Heat along a rod, by four threads that meet at a barrier after every step:
 //! `cargo run --release -p sme-barrier --example native_heat`.
 //!
-//! Two copies of the rod take turns: everybody reads one and writes the other. The cells are
+//! Two copies of the rod take turns: every thread reads one and writes the other. The cells are
 //! atomics read and written without any order; the barrier alone makes the result right.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -13,7 +13,7 @@ const CELLS: usize = 1000;
 const STEPS: usize = 200;
 const THREADS: usize = 4;
 
-/// What a cell's temperature is a step after its neighbours and itself were as given.
+/// Returns a cell's temperature one step after its neighbours and itself were as given.
 fn step(left: f64, here: f64, right: f64) -> f64 {
     here + 0.25 * (left - 2.0 * here + right)
 }

@@ -1,7 +1,7 @@
 //! A barrier of one's own on real threads:
 //! `cargo run --release -p sme-barrier --example native_own_barrier`.
 //!
-//! A chain: everybody passes the word on to the next, and the last releases all. The same source
+//! A chain: every thread passes the word on to the next, and the last releases all. The same source
 //! would run on a simulated node.
 
 use std::sync::Arc;

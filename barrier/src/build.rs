@@ -54,7 +54,7 @@ impl BarrierSpec {
 /// A use of a barrier of any type. It takes `bytes` bytes of each node's shared
 /// partition, from its beginning, that must be zero at first.
 pub trait Use<M: Futex + TestAndSet>: Sized {
-    /// What comes of it.
+    /// The result for the barrier that is built.
     type Output;
 
     /// Does it.

@@ -2,9 +2,9 @@
 //! Parallel Programming 15(4), 1986; flags with parity and sense as in the dissemination barrier,
 //! so that they need no reset.
 //!
-//! Among the local masters: in round k ranks that differ in bit k notify each other; after
-//! log2 nodes rounds everybody has heard of everybody. Inside a node threads are gathered before
-//! and released after; with one thread a node nothing but the published algorithm is left.
+//! Among the local masters: in round k ranks that differ in bit k notify each other; after log2
+//! nodes rounds every master has heard of every other. Inside a node threads are gathered before
+//! and released after; with one thread per node nothing but the published algorithm is left.
 //!
 //! Where the number of nodes is not a power of two it is rounded up to one, N, as Brooks does, and
 //! an existing rank stands in for each missing one: rank i for i + N/2. It takes both parts in
@@ -44,7 +44,7 @@ pub struct Butterfly {
     bytes: u64,
 }
 
-/// What one part has to do in a round.
+/// The exchange of one part in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Exchange {
     /// The rank to notify, which notifies as well.
@@ -88,7 +88,7 @@ impl Butterfly {
         self.rounds
     }
 
-    /// What `rank` does in `round` in one of its parts, if anything.
+    /// Returns the exchange of `rank` in `round` in one of its parts, if there is one.
     fn exchange(&self, rank: u32, part: u32, round: u32) -> Option<Exchange> {
         let nodes = u64::from(self.ranks.nodes());
         let half = (1 << self.rounds) / 2;

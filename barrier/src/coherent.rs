@@ -21,7 +21,7 @@ use sme_memory::{Cacheable, Place, Route, Until};
 use crate::layout::Row;
 use crate::{Barrier, Layout, Member, SpecError};
 
-/// What a barrier does to the memory that is not kept coherent between nodes.
+/// The coherence point of a barrier: its action on memory that is not kept coherent between nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoherencePoint {
     /// Everything written before it can be read after it.
@@ -43,7 +43,7 @@ crate::names!(CoherencePoint, "coherence point", {
 pub struct CoherentSpec<B> {
     /// The barrier, whose data lies elsewhere.
     pub barrier: B,
-    /// What it does to memory.
+    /// Its action on memory.
     pub point: CoherencePoint,
     /// Whether shared data is cached.
     pub cached: bool,
@@ -105,7 +105,7 @@ impl<B> Coherent<B> {
         self
     }
 
-    /// What the local master does to memory when its node has arrived.
+    /// Makes memory coherent, as the local master, when its node has arrived.
     async fn make_coherent<M: Cacheable>(&self, memory: &M) {
         if self.write_back && self.invalidate {
             memory.write_back_invalidate().await;
@@ -113,7 +113,7 @@ impl<B> Coherent<B> {
             memory.write_back().await;
         }
         if self.read_back {
-            // Not everybody at the same home at the same time.
+            // The masters start at different homes, lest all read back from one at the same time.
             let homes = self.homes.len() as u32;
             for turn in 0..homes {
                 let home = self.homes.start + (memory.node() + turn) % homes;
@@ -124,7 +124,7 @@ impl<B> Coherent<B> {
     }
 }
 
-/// What a thread of a [`Coherent`] barrier remembers.
+/// The state of a thread in a [`Coherent`] barrier.
 #[derive(Clone, Debug, Default)]
 pub struct CoherentLocal<L> {
     phase: u8,

@@ -4,9 +4,10 @@
 //! Synchronization on Shared-Memory Multiprocessors", ACM TOCS 9(1), 1991.
 //!
 //! Among the local masters: in round k rank i notifies rank i + 2^k modulo the nodes and waits to
-//! be notified itself; after ⌈log2 nodes⌉ rounds everybody has heard of everybody. No master, no
-//! release. Inside a node threads are gathered before and released after; with one thread a node
-//! nothing but the published algorithm is left. nodes ⌈log2 nodes⌉ remote stores an episode.
+//! be notified itself; after ⌈log2 nodes⌉ rounds every master has heard of every other. No master,
+//! no release. Inside a node threads are gathered before and released after; with one thread per
+//! node nothing but the published algorithm is left. It takes nodes ⌈log2 nodes⌉ remote stores per
+//! episode.
 
 use std::future::Future;
 

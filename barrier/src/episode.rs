@@ -1,4 +1,4 @@
-//! What a master remembers from one episode to the next where flags are used in turns (parity) and
+//! The state of a master from one episode to the next where flags are used in turns (parity) and
 //! with alternating values (sense): J. Mellor-Crummey, M. Scott, "Algorithms for Scalable
 //! Synchronization on Shared-Memory Multiprocessors", ACM TOCS 9(1), 1991.
 //!

@@ -81,7 +81,7 @@ impl FlagPhase {
         self.bytes
     }
 
-    /// How many threads take part.
+    /// Returns the number of threads that take part.
     pub fn threads(&self) -> u32 {
         self.count
     }

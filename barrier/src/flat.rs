@@ -1,9 +1,9 @@
 //! The flat barrier with local masters and disseminated phase: H. Fröning et al., "Highly Scalable
 //! Barriers for Future High-Performance Computing Clusters", Sec. V-B, *flat* in Fig. 8.
 //!
-//! One thread a node, the local master, stands for its node; the master of rank 0 is the global
-//! master and checks one flag a node. Every node has a phase of its own, so that all spin in their
-//! caches and no remote load is left: 2 (nodes - 1) remote stores an episode.
+//! One thread per node, the local master, stands for its node; the master of rank 0 is the global
+//! master and checks one flag per node. Every node has a phase of its own, so that all spin in
+//! their caches and no remote load is left: 2 (nodes - 1) remote stores per episode.
 
 use std::future::Future;
 

@@ -13,7 +13,7 @@ use crate::SpecError;
 /// is accessed.
 const WORD_BYTES: u32 = 8;
 
-/// How far apart two flags lie.
+/// The spacing of flags in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Spacing {
     /// Flags one machine word apart, and the phase among them.
@@ -61,7 +61,7 @@ impl Homes {
     }
 }
 
-/// How a barrier's data is laid out in the shared partitions.
+/// The layout of a barrier's data in the shared partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// Packed into lines or padded to one.
@@ -317,7 +317,7 @@ mod tests {
 
     use super::*;
 
-    /// What one plan is asked for: rows of flags (`false`) and words (`true`).
+    /// The requests to one plan: rows of flags (`false`) and words (`true`).
     fn requests() -> impl Strategy<Value = Vec<(bool, u32)>> {
         prop::collection::vec((any::<bool>(), 0..70u32), 1..8)
     }

@@ -4,7 +4,7 @@
 //! like its published pseudo-code; it runs on real threads and on simulated machines alike. The
 //! crate knows neither.
 //!
-//! | Barrier | Source | Remote stores an episode |
+//! | Barrier | Source | Remote stores per episode |
 //! |---|---|---|
 //! | [`FlagPhase`] | Fröning et al., Sec. IV-A, listing | its flag from each thread behind an engine, and loads |
 //! | [`Flat`] | Fröning et al., Sec. V-B | 2 (nodes - 1) |
@@ -83,7 +83,7 @@ pub struct Member {
 /// *other* nodes may still be on their way: making those visible is a protocol of its own, run
 /// before the barrier.
 pub trait Barrier<M: Memory>: Send + Sync {
-    /// What a thread remembers from one episode to the next.
+    /// The state of a thread from one episode to the next.
     type Local: Default + Send;
 
     /// Takes part in one episode: ends when every member has called it as often as this one.
@@ -100,8 +100,8 @@ pub trait Barrier<M: Memory>: Send + Sync {
         local: &mut Self::Local,
     ) -> impl Future<Output = ()> + Send;
 
-    /// What the variable at `place` is called, for people who read a trace; `None` where the
-    /// barrier has none or does not care.
+    /// Returns the name of the variable at `place`, for readers of a trace; `None` where the
+    /// barrier has no variable or gives it no name.
     fn variable(&self, place: Place) -> Option<String> {
         let _ = place;
         None

@@ -1,5 +1,5 @@
 //! The part of a barrier that stays inside a node: its threads' flags and its phase, in its own
-//! coherent memory, so that everybody spins in a cache (Fröning et al., Sec. V-B: disseminated
+//! coherent memory, so that every thread spins in a cache (Fröning et al., Sec. V-B: disseminated
 //! phase, local masters). Where nodes share a pool, no node can write another's phase: each master
 //! is released by a flag there that it polls, and then writes the phase of its own node.
 //!
@@ -20,8 +20,8 @@ pub(crate) const fn flip(phase: u8) -> u8 {
     phase ^ 1
 }
 
-/// What the threads of a node share, at the same offsets in every node: the phase, and a flag for
-/// each thread but the local master.
+/// The variables that the threads of a node share, at the same offsets in every node: the phase,
+/// and a flag for each thread but the local master.
 #[derive(Clone, Debug)]
 pub(crate) struct Domain {
     phase: Row,
@@ -32,7 +32,7 @@ pub(crate) struct Domain {
 }
 
 impl Domain {
-    /// The variables of `cores` threads a node.
+    /// Plans the variables of `cores` threads per node.
     ///
     /// # Errors
     /// If there are no threads, or the plan has no room.
@@ -66,7 +66,7 @@ impl Domain {
         self.cores > 1
     }
 
-    /// What the variable at `place` is called, if it is one of these.
+    /// Returns the name of the variable at `place`, if it is one of these.
     pub(crate) fn variable(&self, place: Place) -> Option<String> {
         let node = place.node;
         if self.phase.index(place).is_some() {

@@ -53,7 +53,7 @@ impl Extent {
         }
     }
 
-    /// How many positions there are; saturates.
+    /// Returns the number of positions; saturates.
     pub fn positions(self) -> u64 {
         (u64::from(self.width) * u64::from(self.height)).saturating_mul(u64::from(self.depth))
     }
@@ -133,7 +133,7 @@ impl Ranks {
         Self::new((0..nodes).collect())
     }
 
-    /// How many nodes take part, at least one.
+    /// Returns the number of nodes that take part, at least one.
     pub fn nodes(&self) -> u32 {
         self.node_of.len() as u32
     }
@@ -200,7 +200,7 @@ fn fold(position: [u32; 3], centre: [u32; 3]) -> [u32; 3] {
     folded
 }
 
-/// How far along the snake a node stands, as a key by plane, row and column.
+/// Returns a node's place along the snake, as a key by plane, row and column.
 fn along_snake(extent: Extent, node: u32) -> [u32; 3] {
     let [x, y, z] = extent.position(node);
     // Rows are counted through all planes, so that the snake goes on where a plane ends.

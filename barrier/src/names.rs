@@ -7,7 +7,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown {what} `{name}`: use one of {}", .known.join(", "))]
 pub struct UnknownName {
-    /// What was to be chosen, such as `mapping`.
+    /// The setting to be chosen, such as `mapping`.
     pub what: &'static str,
     /// The name that was given.
     pub name: String,

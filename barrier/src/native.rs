@@ -62,7 +62,7 @@ pub enum BarrierError {
     Spec(#[from] SpecError),
 }
 
-/// What a native barrier is made of. The default measures best.
+/// The options of a native barrier. The default measures best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The algorithm. Where it tells nodes and threads apart, every thread is a node.
@@ -71,7 +71,8 @@ pub struct Options {
     pub fan_in: u32,
     /// Whether flags share cache lines.
     pub spacing: Spacing,
-    /// What a waiting thread does before it sleeps; by default what suits the number of threads.
+    /// The patience of a waiting thread before it sleeps; by default one that suits the number of
+    /// threads.
     pub patience: Option<Patience>,
 }
 
@@ -169,7 +170,7 @@ impl Barrier {
         Ok(Self { handles })
     }
 
-    /// How many threads it is for.
+    /// Returns the number of threads that it is for.
     pub fn threads(&self) -> usize {
         self.handles.len()
     }
@@ -204,7 +205,7 @@ impl Handle {
     }
 }
 
-/// What [`Handle::wait`] returns.
+/// The result of [`Handle::wait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BarrierWaitResult {
     is_leader: bool,

@@ -20,7 +20,7 @@ use crate::{Barrier, Member, SpecError};
 /// Description of a tree barrier with a tree in each node.
 #[derive(Clone, Debug)]
 pub struct NodeTreeSpec {
-    /// The tree among the nodes, and how many threads a node has.
+    /// The tree among the nodes, and the number of threads of a node.
     pub among: TreeSpec,
     /// The fan-in of the tree within a node, at least 2.
     pub local_fan_in: u32,

@@ -1,15 +1,15 @@
-//! How the ranks of masters form a tree: pure arithmetic, used by the tree barrier at every
-//! episode. Ranks count from 0, the root; the children of a rank have indices from 0, which are
-//! also the indices of their flags in its memory.
+//! Trees of the masters' ranks: pure arithmetic, used by the tree barrier at every episode. Ranks
+//! count from 0, the root; the children of a rank have indices from 0, which are also the indices
+//! of their flags in its memory.
 
 /// The shape of a tree over ranks `0..nodes` with fan-in `k`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TreeShape {
-    /// A k-ary heap: the parent of rank r is (r - 1) / k. At most k notifications a node.
+    /// A k-ary heap: the parent of rank r is (r - 1) / k. At most k notifications per node.
     Heap,
     /// Groups of k, whose leaders form groups of k, and so on: the children of a rank r that is a
     /// multiple of k^(l+1) are r + j k^l, 0 < j < k, on every such level l. At most k - 1
-    /// notifications a node and level; leaders receive on several levels.
+    /// notifications per node and level; leaders receive on several levels.
     Groups,
 }
 
@@ -34,7 +34,7 @@ impl TreeShape {
         }
     }
 
-    /// How many children a rank has.
+    /// Returns the number of a rank's children.
     pub fn children(self, rank: u32, fan_in: u32, nodes: u32) -> u32 {
         debug_assert!(rank < nodes && fan_in > 1);
         let (rank, fan_in, nodes) = (u64::from(rank), u64::from(fan_in), u64::from(nodes));

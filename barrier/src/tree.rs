@@ -1,9 +1,9 @@
 //! The tree barrier: H. Fröning et al., "Highly Scalable Barriers for Future High-Performance
 //! Computing Clusters", Sec. V-B, *tree* in Fig. 8.
 //!
-//! As the flat barrier, but the local masters stand in a tree, so that no node receives more than
-//! a few notifications (8 in the paper): each gathers its threads and its children and notifies its
-//! parent; the release takes the same way down. 2 (nodes - 1) remote stores an episode, no remote
+//! As the flat barrier, but the local masters stand in a tree, so that no node receives more than a
+//! few notifications (8 in the paper): each gathers its threads and its children and notifies its
+//! parent; the release takes the same way down. 2 (nodes - 1) remote stores per episode, no remote
 //! load. The paper publishes neither the tree's shape nor which node has which place in it: see
 //! [`TreeShape`] and [`Mapping`](crate::Mapping).
 
@@ -24,7 +24,7 @@ pub struct TreeSpec {
     pub cores: u32,
     /// The tree's fan-in, at least 2; the paper has 8.
     pub fan_in: u32,
-    /// How the ranks form a tree.
+    /// The shape of the ranks' tree.
     pub shape: TreeShape,
     /// Where flags and phases lie.
     pub layout: Layout,

@@ -29,7 +29,7 @@ const fn scaled(episodes: u32) -> u32 {
     if cfg!(miri) { 2 } else { episodes }
 }
 
-/// How many threads meet: fewer under Miri, which runs them one after the other.
+/// Numbers of threads that meet: fewer under Miri, which runs them one after the other.
 const THREADS: &[usize] = if cfg!(miri) {
     &[1, 2, 3, 5]
 } else {
@@ -181,7 +181,7 @@ impl<M: Memory> sme_barrier::Barrier<M> for Forgetful {
     }
 }
 
-/// The check itself: a barrier that does not wait for everybody must be found out.
+/// The check itself: a barrier that does not wait for all threads must be found out.
 #[test]
 #[should_panic = "a scoped thread panicked"]
 fn a_master_that_forgets_a_thread_is_caught() {
@@ -193,7 +193,7 @@ fn a_master_that_forgets_a_thread_is_caught() {
     };
     let memory = Native::new(size, Patience::CROWDED);
     let barrier = Arc::new(Forgetful { threads });
-    // Whoever has not ended yet has a copy.
+    // Every thread that has not ended yet has a copy.
     let here = Arc::new(());
     let waits = (0..threads).map(|core| {
         let me = Member { node: 0, core };
@@ -206,8 +206,8 @@ fn a_master_that_forgets_a_thread_is_caught() {
             core == 0
         }
     });
-    // So late that the others, who must not leave without it, have left and looked: on whatever
-    // machine, under whatever load. A barrier that holds them makes this give up and the test fail.
+    // So late that the others, who must not leave without it, have left and looked: on any machine,
+    // under any load. A barrier that holds them makes this give up and the test fail.
     let late = || {
         let began = Instant::now();
         while Arc::strong_count(&here) > 2 && began.elapsed() < Duration::from_secs(60) {

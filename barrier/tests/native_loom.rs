@@ -18,7 +18,7 @@ use sme_memory::native::{Protocol, Sound};
 use loom_model::{NoWake, RelaxedSet, RelaxedWait, complaint, executions};
 
 /// Every thread writes before each episode what all others read after it, without any order of its
-/// own: whoever finds something old has left early. Two sets in turns: what is read after an
+/// own: a thread that finds something old has left early. Two sets in turns: what is read after an
 /// episode is written again before the one after the next.
 fn episodes<P: Protocol>(algorithm: Algorithm, threads: usize, episodes: u32) {
     let options = Options {

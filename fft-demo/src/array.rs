@@ -39,7 +39,7 @@ pub enum ArrayError {
         "a granule of {bytes} bytes: it must be a power of two, {LEAST_GRANULE_BYTES} at least"
     )]
     Granule {
-        /// What was asked for.
+        /// The bytes asked for.
         bytes: u64,
     },
     /// There are no nodes to hold anything.
@@ -179,7 +179,7 @@ pub struct Array {
 }
 
 impl Array {
-    /// How many words it has.
+    /// Returns the number of words.
     pub fn words(&self) -> u64 {
         self.words
     }

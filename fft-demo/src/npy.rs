@@ -54,19 +54,19 @@ pub enum NpyError {
     /// It is not a vector.
     #[error("an array of {dimensions} dimensions: it must have one")]
     Dimensions {
-        /// How many it has.
+        /// The number of dimensions.
         dimensions: usize,
     },
     /// It is too long, or claims to be.
     #[error("{points} points: at most {POINTS_MOST} are read")]
     TooLong {
-        /// How many the header claims.
+        /// The number that the header claims.
         points: u64,
     },
     /// The data are not as long as the header says.
     #[error("{points} points take {expected} bytes, and the file has {found} for them")]
     Size {
-        /// How many the header claims.
+        /// The number that the header claims.
         points: u64,
         /// Bytes they take.
         expected: u64,
@@ -180,8 +180,8 @@ fn exact(input: &mut impl Read, buffer: &mut [u8], short: NpyError) -> Result<()
         })
 }
 
-/// What a header says, which is a dictionary as Python writes it. Of that language only what the
-/// format can need of it here is read, without recursion.
+/// The contents of a header, which is a dictionary as Python writes it. Of that language only the
+/// part that the format needs here is read, without recursion.
 #[derive(Debug, Default)]
 struct Header<'t> {
     element_type: Option<&'t str>,
@@ -221,7 +221,8 @@ impl<'t> Header<'t> {
         }
     }
 
-    /// How many points the vector has; an error if it is none, or none of complex doubles.
+    /// Returns the number of points of the vector; an error if it is no vector, or not of complex
+    /// doubles.
     fn points(self) -> Result<u64, NpyError> {
         let (Some(element_type), Some(_), Some(shape)) =
             (self.element_type, self.fortran_order, self.shape)
@@ -244,7 +245,7 @@ impl<'t> Header<'t> {
     }
 }
 
-/// What is left of a header.
+/// The rest of a header.
 struct Text<'t>(&'t str);
 
 impl<'t> Text<'t> {
@@ -320,7 +321,8 @@ mod tests {
 
     use super::*;
 
-    /// What NumPy 2.4.6 writes for `numpy.array([1-2j, 0.5, 3j])`; the data are the last 48 bytes.
+    /// The bytes that NumPy 2.4.6 writes for `numpy.array([1-2j, 0.5, 3j])`; the data are the last
+    /// 48 bytes.
     const BY_NUMPY: &[u8] = b"\x93NUMPY\x01\x00v\x00{'descr': '<c16', 'fortran_order': False, \
         'shape': (3,), }                                                           \n\
         \x00\x00\x00\x00\x00\x00\xf0?\x00\x00\x00\x00\x00\x00\x00\xc0\

@@ -67,7 +67,7 @@ const COUNT_OPERATIONS: u32 = 3;
 /// Operations on registers to take the digit of a key, look its rank up, and advance it.
 const RANK_OPERATIONS: u32 = 4;
 
-/// How the keys are stored whose lines two nodes may write.
+/// The way of storing keys whose lines two nodes may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Borders {
     /// Past the caches: right on every machine.
@@ -82,7 +82,7 @@ sme_barrier::names!(Borders, "borders", { Uncached => "uncached", Shared => "sha
 /// Description of a sort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RadixSpec {
-    /// How many keys.
+    /// The number of keys.
     pub keys: u64,
     /// Bits of a key, 1 to 64: all that are looked at, and what [`Radix::keys`] draws.
     pub key_bits: u32,
@@ -92,7 +92,7 @@ pub struct RadixSpec {
     pub threads: u32,
     /// By which of their addresses the words are reached.
     pub route: Route,
-    /// What becomes of it where two nodes store to one line.
+    /// The treatment of lines to which two nodes store.
     pub borders: Borders,
     /// Decides the keys of [`Radix::keys`].
     pub seed: u64,
@@ -123,17 +123,17 @@ pub enum RadixError {
     /// More than 2^30 words of keys, or of counts of all threads.
     #[error("{words} words of {what}: give fewer, {MOST_WORDS} at most")]
     TooLarge {
-        /// What they are.
+        /// The kind of data.
         what: &'static str,
-        /// How many.
+        /// The number of words.
         words: u64,
     },
     /// The keys are more or fewer.
     #[error("{given} keys for a sort of {expected}")]
     Length {
-        /// How many there are.
+        /// The number of keys given.
         given: u64,
-        /// How many there should be.
+        /// The number of keys expected.
         expected: u64,
     },
     /// The nodes' memory cannot hold the keys.
@@ -141,7 +141,7 @@ pub enum RadixError {
     Array(#[from] ArrayError),
 }
 
-/// What the threads do between two barriers, for one digit of the keys.
+/// A phase between two barriers, for one digit of the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
     /// Nothing: the threads get there at different times. Before all digits.
@@ -395,7 +395,7 @@ impl Radix {
         }
     }
 
-    /// How many digits a key has.
+    /// Returns the number of digits of a key.
     fn passes(&self) -> u32 {
         self.spec.key_bits.div_ceil(self.spec.radix_bits)
     }
@@ -449,9 +449,9 @@ fn steps(passes: u32) -> impl Iterator<Item = (u32, Phase)> {
     std::iter::once((0, Phase::Start)).chain(steps)
 }
 
-/// What a thread remembers of each digit, in private memory.
+/// A thread's data about each digit, in private memory.
 struct Digits {
-    /// How many of its keys have it.
+    /// The number of its keys that have the digit.
     counts: Vec<u64>,
     /// Where the next of them goes.
     ranks: Vec<u64>,

@@ -1,4 +1,4 @@
-//! What a thread of a kernel has: its view of memory, its number, the barrier of its team.
+//! A kernel's thread and its team: its view of memory, its number, the team's barrier.
 
 use std::future::Future;
 
@@ -15,7 +15,7 @@ pub trait Team: Send {
     /// The thread's number in the team, from 0; those of one node follow each other.
     fn number(&self) -> u32;
 
-    /// How many threads there are.
+    /// Returns the number of threads.
     fn size(&self) -> u32;
 
     /// The team's barrier: ends when all have called it as often as this thread, and everything

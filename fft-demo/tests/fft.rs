@@ -326,7 +326,7 @@ fn a_phase_loads_and_stores_what_is_documented() {
                 [rows, rows, butterflies(long) + 2.0 * inverse],
                 [2.0, 2.0, 0.0],
             ];
-            let notes = notes.into_inner().expect("nobody else has them");
+            let notes = notes.into_inner().expect("no other thread has them");
             assert_eq!(notes.len(), Fft::PHASES.len());
             let mut before = [0; 3];
             for ((note, expected), phase) in notes.iter().zip(expected).zip(Fft::PHASES) {

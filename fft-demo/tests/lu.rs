@@ -41,8 +41,8 @@ fn eliminate(n: usize, mut a: Vec<f64>) -> Vec<f64> {
     a
 }
 
-/// The factors are the oracle's to the last bit: every element sees the same operations in the
-/// same order, whatever the blocks and the threads. And they are factors.
+/// The factors are the oracle's to the last bit: every element sees the same operations in the same
+/// order, independent of blocks and threads. And they are factors.
 fn check(lu: &Lu, factors: &[f64]) -> Result<(), String> {
     let matrix = lu.matrix();
     let expected = eliminate(lu.spec().n as usize, matrix.clone());
@@ -118,8 +118,8 @@ proptest! {
         prop_assert_eq!(check(&lu, &factorize(&lu, &threads)), Ok(()));
     }
 
-    /// Whatever the order of steps, the route and the caches: the factors are right, nothing races,
-    /// and no line is of two nodes.
+    /// With any order of steps, route and caches, the factors are right, nothing races, and no line
+    /// is of two nodes.
     #[test]
     fn memory_need_not_be_coherent(
         n in 1u32..22, block in 1u32..8, nodes in 1u32..4, cores in 1u32..4,
@@ -149,9 +149,9 @@ fn the_sizes_that_people_use() {
     }
 }
 
-/// Each barrier left out once: the audit finds a race exactly where there is one, and some order
-/// of steps gives wrong factors. SPLASH-2 has no barrier after the interior, and is right. The last
-/// barrier keeps nobody from racing, but without it the last block stays in its owner's cache.
+/// Each barrier left out once: the audit finds a race exactly where there is one, and some order of
+/// steps gives wrong factors. SPLASH-2 has no barrier after the interior, and is right. The last
+/// barrier prevents no race, but without it the last block stays in its owner's cache.
 #[test]
 fn a_barrier_left_out_is_found() {
     let lu = lay_out(spec(16, 4, 4), 2, Placement::Block);

@@ -103,8 +103,8 @@ proptest! {
         prop_assert_eq!(sort(&radix, &threads, &keys), sorted(keys));
     }
 
-    /// Whatever the order of steps, the route and the caches: with the borders past the caches the
-    /// keys are sorted, nothing races, and no node writes back what another wrote.
+    /// With any order of steps, route and caches, and the borders past the caches, the keys are
+    /// sorted, nothing races, and no node writes back what another wrote.
     #[test]
     fn memory_need_not_be_coherent(
         keys in 1u64..150, key_bits in 1u32..9, radix_bits in 1u32..6,
@@ -185,8 +185,8 @@ fn shared_borders_lose_keys_with_whole_lines() {
     }
 }
 
-/// Each barrier left out once: the audit finds the race whatever the order of steps, and some
-/// order gives a wrong result. Nothing is before the first and after the last.
+/// Each barrier left out once: the audit finds the race in any order of steps, and some order gives
+/// a wrong result. Nothing is before the first and after the last.
 #[test]
 fn a_barrier_left_out_is_found() {
     let radix = lay_out(spec(120, 6, 3, 4), 2, Placement::Block);

@@ -62,7 +62,7 @@ pub struct Flags {
     pub first: Flag,
     /// Bytes from one flag to the next: 1 when packed, a cache line when padded.
     pub stride: u32,
-    /// How many there are.
+    /// The number of flags.
     pub count: u32,
 }
 

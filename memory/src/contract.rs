@@ -127,7 +127,7 @@ pub trait Futex: Atomic {
 /// read-modify-write of machines whose memory has none, such as the Intel SCC. Taking one is an
 /// acquire, clearing it a release.
 pub trait TestAndSet: Memory {
-    /// How many registers each node has.
+    /// Returns the number of registers of each node.
     fn registers(&self) -> u32;
 
     /// Reads `register`, which sets it; whether it was clear before, and is the caller's now.

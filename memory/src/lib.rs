@@ -9,8 +9,8 @@
 //! differently:
 //!
 //! * a [`Flag`] is one byte that one thread at a time writes and others wait for: the phase and the
-//!   flags of a barrier. Its value has seven bits; the eighth is the waiter's own (natively it
-//!   says that somebody sleeps on the flag).
+//!   flags of a barrier. Its value has seven bits; the eighth is the waiter's own (natively it says
+//!   that a thread sleeps on the flag).
 //! * a [`Word`] is an aligned 64-bit word of ordinary data.
 //!
 //! Addresses are bytes. A [`Place`] names a location independently of who looks at it; a thread

@@ -69,7 +69,7 @@ pub struct Transfer {
     pub offset: u32,
     /// The first of them in the sender's memory.
     pub from: Word,
-    /// How many they are; 0 sends an empty transfer.
+    /// The length in bytes; 0 sends an empty transfer.
     pub bytes: u32,
 }
 

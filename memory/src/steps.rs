@@ -9,7 +9,7 @@
 
 use crate::{Place, Until};
 
-/// What a leader asks for next.
+/// The next request of a leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Reads the flag at this offset in its own node.
@@ -31,7 +31,7 @@ pub struct FlagRow {
     pub first: u64,
     /// From one to the next, in bytes.
     pub stride: u32,
-    /// How many.
+    /// The number of flags.
     pub count: u32,
 }
 
@@ -47,14 +47,14 @@ pub struct Followers {
 
 /// A barrier whose nodes have one thread that leads, number 0, and others that follow it.
 pub trait Leader: Send + Sync {
-    /// What a leader remembers, within an episode and from one to the next.
+    /// The state of a leader, within an episode and from one to the next.
     type State: Copy + Default + Send;
 
-    /// What the leader of `node` asks for next, when `answer` is what its last [`Step::Read`] or
-    /// [`Step::Wait`] saw. After [`Step::Leave`] the next episode begins.
+    /// Returns the next request of the leader of `node`, given the `answer` that its last
+    /// [`Step::Read`] or [`Step::Wait`] saw. After [`Step::Leave`] the next episode begins.
     fn next(&self, node: u32, state: &mut Self::State, answer: u8) -> Step;
 
-    /// What the others do.
+    /// Returns the part of the other threads.
     fn followers(&self) -> Followers;
 
     /// Bytes of each shared partition, from its beginning, in which all flags lie.

@@ -57,7 +57,8 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Whatever one thread does, it finds what it has written, and nothing else has changed.
+    /// After any operations of one thread, it finds what it has written, and nothing else has
+    /// changed.
     #[test]
     fn one_thread_finds_what_it_wrote(operations in operations()) {
         let memory = Native::new(SIZE, Patience::NONE);
@@ -177,7 +178,7 @@ fn the_futex_wakes_as_many_as_it_is_told() {
         let me = memory.thread(0);
         // It does not sleep on a word that holds something else.
         run(me.futex_wait(Word(8), 1));
-        // Nobody sleeps on the flag and the word of the same or another number.
+        // No thread sleeps on the flag and the word of the same or another number.
         assert_eq!(run(me.futex_wake(Word(16), u32::MAX)), 0);
         let mut woken = 0;
         while woken < sleepers {
@@ -221,7 +222,7 @@ fn a_made_up_address_is_refused() {
 }
 
 #[test]
-#[should_panic = "nobody would ever wake it"]
+#[should_panic = "nothing would ever wake it"]
 fn a_foreign_future_is_refused() {
     run(std::future::pending::<()>());
 }

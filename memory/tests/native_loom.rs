@@ -135,8 +135,8 @@ fn ping_pong() {
     assert!(count > 20, "{count}");
 }
 
-/// A lock over a word and the futex (Drepper, "Futexes Are Tricky", the second mutex: 0 free,
-/// 1 taken, 2 taken and somebody may sleep).
+/// A lock over a word and the futex (Drepper, "Futexes Are Tricky", the second mutex: 0 free, 1
+/// taken, 2 taken and a thread may sleep).
 async fn locked<M: Futex>(memory: &M, critical: impl FnOnce()) {
     let word = Word(0);
     if memory.compare_exchange(word, 0, 1).await != 0 {

@@ -1,5 +1,5 @@
-//! What a lock does for the data it protects when it goes from one node to another, so that the
-//! data may be cached (Fröning et al., Sec. VII, do it at a barrier).
+//! Coherence for the data that a lock protects when the lock goes from one node to another, so that
+//! the data may be cached (Fröning et al., Sec. VII, do it at a barrier).
 //!
 //! A protocol of two halves. Who gives the lock to another node writes back what its node has
 //! changed, and then loads from each home of the data: that load does not overtake what was written
@@ -10,13 +10,13 @@ use std::future::Future;
 
 use sme_memory::{Cacheable, Capabilities, Capability, Place, Route};
 
-/// What must be done so that the data can be used under the lock by one node after the other.
+/// The actions that let one node after the other use the data under the lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coherence {
     /// The nodes whose memory holds the data. Before the lock leaves a node, what this wrote to
     /// them has been performed there, cached or not. None: it may still be on its way.
     pub homes: Vec<u32>,
-    /// What is done to copies in caches.
+    /// The action on copies in caches.
     pub copies: Copies,
 }
 

@@ -3,9 +3,9 @@
 //! Technique for Designing NUMA Locks", PPoPP 2012.
 //!
 //! A thread takes its node's lock first. If its node does not have the other, it takes that too.
-//! Who releases passes both on within the node, as long as somebody waits there and not too many
-//! passes have been made in a row; then the lock goes to another node, and only then is memory made
-//! coherent ([`Coherence`]).
+//! The releasing thread passes both on within the node, as long as another thread waits there and
+//! not too many passes have been made in a row; then the lock goes to another node, and only then
+//! is memory made coherent ([`Coherence`]).
 
 use std::future::Future;
 
@@ -22,10 +22,10 @@ pub struct CohortSpec {
     pub nodes: u32,
     /// Threads a node, at least 1.
     pub cores: u32,
-    /// How often at most it is passed on within a node before it is given to another; 0 makes every
-    /// hand-over one between nodes.
+    /// The most passes within a node before the lock is given to another; 0 makes every hand-over
+    /// one between nodes.
     pub passes: u32,
-    /// What is done for the protected data.
+    /// The coherence actions for the protected data.
     pub coherence: Coherence,
     /// Where the variables lie.
     pub layout: Layout,
@@ -38,7 +38,7 @@ pub struct Cohort {
     between: Tournament,
     passes: u64,
     coherence: Coherence,
-    /// How often the node has passed the lock on since it got it; 0 for a node that has not.
+    /// The passes of each node since it got the lock; 0 for a node that does not have it.
     passed: Row,
     /// Which node had the lock last, and 1 more; at the home of the last match only.
     last: Row,

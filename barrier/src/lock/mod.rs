@@ -55,7 +55,7 @@ impl LockKind {
 /// A lock: at most one thread is between its [`acquire`](Self::acquire) and its
 /// [`release`](Self::release).
 pub trait Lock<M: Memory>: Send + Sync {
-    /// What a thread remembers from acquiring the lock to releasing it.
+    /// The state of a thread from acquiring the lock to releasing it.
     type Local: Default + Send;
 
     /// Ends when the thread has the lock.
@@ -80,7 +80,7 @@ pub trait Lock<M: Memory>: Send + Sync {
         local: &mut Self::Local,
     ) -> impl Future<Output = ()> + Send;
 
-    /// What the variable at `place` is called, for people who read a trace; `None` where the lock
+    /// Returns the name of the variable at `place`, for readers of a trace; `None` where the lock
     /// has none.
     fn variable(&self, place: Place) -> Option<String>;
 }

@@ -1,9 +1,9 @@
-//! The lock within a node: a ticket for each who comes, and a flag for each who waits, so that
-//! everybody spins in his own cache and is served in the order of arrival: T. E. Anderson, "The
-//! Performance of Spin Lock Alternatives for Shared-Memory Multiprocessors", IEEE Transactions on
-//! Parallel and Distributed Systems 1(1), 1990 (queueing in shared memory); J. M. Mellor-Crummey
-//! and M. L. Scott, "Algorithms for Scalable Synchronization on Shared-Memory Multiprocessors",
-//! ACM TOCS 9(1), 1991 (the ticket lock).
+//! The lock within a node: a ticket for each thread that arrives, and a flag for each thread that
+//! waits, so that every thread spins in its own cache and is served in the order of arrival: T. E.
+//! Anderson, "The Performance of Spin Lock Alternatives for Shared-Memory Multiprocessors", IEEE
+//! Transactions on Parallel and Distributed Systems 1(1), 1990 (queueing in shared memory); J. M.
+//! Mellor-Crummey and M. L. Scott, "Algorithms for Scalable Synchronization on Shared-Memory
+//! Multiprocessors", ACM TOCS 9(1), 1991 (the ticket lock).
 //!
 //! There are as many flags as threads: the ticket `t` waits at flag `t mod threads`, which changes
 //! once a round. A flag is written by the holder of the ticket before: one thread at a time, each
@@ -32,7 +32,7 @@ pub struct Ticket {
     cores: u32,
     /// The next ticket.
     next: Row,
-    /// Who waits here is served: a flag for each thread.
+    /// The thread that waits here is served: a flag for each thread.
     served: Row,
     bytes: u64,
 }
@@ -49,7 +49,7 @@ impl Ticket {
         Ok(Self { bytes, ..lock })
     }
 
-    /// The variables of `cores` threads a node, as a part of a plan.
+    /// Plans the variables of `cores` threads per node, as a part of a plan.
     pub(super) fn planned(plan: &mut Plan, cores: u32) -> Result<Self, LockError> {
         if cores == 0 {
             return Err(LockError::NoThreads);

@@ -67,7 +67,7 @@ use crate::layout::{Plan, Row};
 use crate::{Layout, Member};
 
 /// No claim.
-const NOBODY: u64 = 0;
+const NO_CLAIM: u64 = 0;
 /// Values of a bell.
 const RINGS: u8 = 128;
 
@@ -214,7 +214,7 @@ impl Tournament {
             memory.store(turn, mine).await;
             memory.fence().await;
             let theirs = memory.load(self.claim_of_rival(memory, of)).await;
-            if theirs == NOBODY {
+            if theirs == NO_CLAIM {
                 return;
             }
 
@@ -235,7 +235,7 @@ impl Tournament {
     /// Gives the match away.
     fn leave<M: Memory>(&self, memory: &M, of: Match) -> impl Future<Output = ()> + Send {
         async move {
-            memory.store(self.claim(memory, of), NOBODY).await;
+            memory.store(self.claim(memory, of), NO_CLAIM).await;
             memory.fence().await;
             let last = memory.load(self.turn(memory, of)).await;
             let (me, rival) = (memory.node(), self.node_of(last));

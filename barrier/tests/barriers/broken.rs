@@ -15,7 +15,7 @@ use crate::memory::{Failure, TestMemory};
 const SCHEDULES: u64 = 300;
 /// Bytes of each node that these barriers use.
 const BYTES: u64 = 8192;
-/// What is wrong with a PThread barrier.
+/// A fault of a PThread barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PthreadFault {
     NobodyIsWoken,
@@ -153,7 +153,8 @@ fn faults_of_a_pthread_barrier_are_found() {
     }
 }
 
-/// Everybody waits for what nobody writes; everybody writes what one may write.
+/// Every thread waits for a flag that is never written; every thread writes a flag that only one
+/// may write.
 struct Misuse {
     two_writers: bool,
     offset: u32,

@@ -7,18 +7,18 @@ use sme_memory::Memory;
 
 use crate::memory::{Failure, TestMemory, Traffic, run};
 
-/// How long and in what order.
+/// The length of a run, and the source of its order.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     /// Episodes.
     pub episodes: u32,
     /// Steps by which a thread may be late in each.
     pub skew: usize,
-    /// What the scheduler's choices depend on.
+    /// The seed of the scheduler's choices.
     pub seed: u64,
 }
 
-/// Runs a barrier that needs `bytes` of each node among `threads[node]` threads a node.
+/// Runs a barrier that needs `bytes` of each node among `threads[node]` threads per node.
 pub fn check<B: Barrier<TestMemory>>(
     barrier: &B,
     threads: &[u32],

@@ -27,7 +27,7 @@ const NODE_SHIFT: u32 = 40;
 /// Steps after which a run counts as endless.
 const MOST_STEPS: u64 = 20_000_000;
 
-/// What went wrong in a run.
+/// A failure of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// A thread left an episode in which not all had arrived.
@@ -42,7 +42,7 @@ pub enum Failure {
     Illegal(&'static str),
 }
 
-/// What a run cost.
+/// The memory traffic of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Flags set in other nodes' memory, or in one's own through the engine.
@@ -151,7 +151,8 @@ impl World {
         }
     }
 
-    /// What a thread sees at a place: its own latest store, or what has been performed.
+    /// Returns the value that a thread sees at a place: its own latest store, or what has been
+    /// performed.
     fn seen(&self, thread: u32, place: Place) -> u64 {
         let queue = self.queues.get(&(thread, place.node));
         let own = queue.and_then(|queue| queue.iter().rev().find(|store| store.place == place));
@@ -482,8 +483,8 @@ impl Futex for TestMemory {
     }
 }
 
-/// Runs a program in each of `threads[node]` threads a node, beside a pool of `pool` nodes, to the
-/// end or the first failure. `program` is given the thread's memory and its number in its node.
+/// Runs a program in each of `threads[node]` threads per node, beside a pool of `pool` nodes, to
+/// the end or the first failure. `program` is given the thread's memory and its number in its node.
 pub fn run<'p, P, F>(
     (threads, pool): (&[u32], u32),
     bytes: u64,

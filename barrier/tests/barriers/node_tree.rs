@@ -67,7 +67,7 @@ fn what_makes_no_tree_is_refused() {
     assert_eq!(build(1, u32::MAX), Ok(()));
 }
 
-/// What is wrong with a tree within one node.
+/// A fault of a tree within one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     NotifiesBeforeGathering,

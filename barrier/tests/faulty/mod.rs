@@ -1,5 +1,5 @@
 //! Barriers with one fault each, for every checker that must find them: this crate's, on a memory
-//! that reorders whatever it may, and that of the simulated machine. Without a fault they are
+//! that reorders all that it may, and that of the simulated machine. Without a fault they are
 //! sound.
 //!
 //! A cache line for each flag: whose spin ends when must not depend on which lines are shared.
@@ -12,7 +12,7 @@ use sme_memory::{Flag, Flags, Memory, Place, Route, Until};
 /// Bytes from one flag to the next; all are within the first 8192 of a node.
 const LINE: u32 = 64;
 
-/// The flag at an offset in a node, by the way that its threads see it.
+/// The flag at an offset in a node, on the route by which its threads see it.
 pub fn flag<M: Memory>(memory: &M, node: u32, offset: u32) -> Flag {
     let offset = u64::from(offset);
     memory.flag(Place { node, offset }, Route::Nearest)
@@ -27,7 +27,7 @@ pub fn flags<M: Memory>(memory: &M, offset: u32, count: u32) -> Flags {
     }
 }
 
-/// What is wrong with a tree.
+/// A fault of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TreeFault {
     MasterSkipsAChild,
@@ -122,7 +122,7 @@ impl<M: Memory> Barrier<M> for FaultyTree {
     }
 }
 
-/// What is wrong with a dissemination barrier.
+/// A fault of a dissemination barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisseminationFault {
     OneRoundShort,
@@ -140,7 +140,7 @@ impl DisseminationFault {
     ];
 }
 
-/// Dissemination among one thread a node.
+/// Dissemination among one thread per node.
 pub struct FaultyDissemination {
     pub nodes: u32,
     pub fault: Option<DisseminationFault>,

@@ -131,7 +131,7 @@ fn every_fault_is_found() {
     }
 }
 
-/// What is wrong with a lock that does not exclude is that two are inside, not that it stops.
+/// The failure of a lock that does not exclude is that two threads are inside, not that it stops.
 #[test]
 fn a_claim_that_is_still_on_its_way_lets_two_in() {
     for fault in [
@@ -145,7 +145,8 @@ fn a_claim_that_is_still_on_its_way_lets_two_in() {
     }
 }
 
-/// A withdrawal that arrives late takes away the claim of whoever follows from the same half.
+/// A withdrawal that arrives late takes away the claim of the thread that follows from the same
+/// half.
 #[test]
 fn a_withdrawal_that_is_still_on_its_way_lets_two_in() {
     let overlaps = |seed| {

@@ -1,4 +1,4 @@
-//! A machine whose every move is somebody else's choice: threads, store buffers, ways between nodes.
+//! A machine whose every move is chosen by its caller: threads, store buffers, ways between nodes.
 //!
 //! * A store waits in its core's buffer, which empties in order; loads pass it, but see the newest
 //!   store of their own core to the same word. A fence empties the buffer.
@@ -30,7 +30,7 @@ const NODE_SHIFT: u32 = 40;
 /// Where registers stand in the memory of their node; a word that is 1 is a register that is set.
 const REGISTERS: u64 = 1 << 39;
 
-/// What went wrong.
+/// A failure of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// A thread entered while another was inside.
@@ -54,7 +54,7 @@ pub enum Choice {
     Deliver(u32, u32),
 }
 
-/// What has happened, for those who count.
+/// An event, for tests that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A store of this value has been performed.
@@ -299,7 +299,8 @@ pub struct Machine<'p> {
 }
 
 impl<'p> Machine<'p> {
-    /// `threads[node]` threads a node; `program` is given a thread's memory and its number there.
+    /// Makes a machine of `threads[node]` threads per node; `program` is given a thread's memory
+    /// and its number there.
     pub fn new<F>(threads: &[u32], program: impl Fn(TestMemory, u32) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'p,
@@ -346,7 +347,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// What can happen next.
+    /// Returns the possible next moves.
     pub fn choices(&self) -> Vec<Choice> {
         let world = self.world();
         let threads = 0..self.programs.len() as u32;
@@ -396,7 +397,7 @@ impl<'p> Machine<'p> {
         self.world().memory(place)
     }
 
-    /// What has happened so far.
+    /// Returns the events so far.
     pub fn events(&self) -> Vec<Event> {
         self.world().events.clone()
     }

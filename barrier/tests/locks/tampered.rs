@@ -7,7 +7,7 @@ use sme_memory::{Flag, Flags, Memory, Place, Route, Until, Word};
 
 use crate::machine::TestMemory;
 
-/// What is wrong.
+/// A fault of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Fences do nothing: a look may pass one's own claim.
@@ -19,7 +19,7 @@ pub enum Fault {
     NoReadBackOfWithdrawal,
     /// The turn is written before the claim.
     TurnBeforeClaim,
-    /// Who leaves looks whether somebody waits, and then withdraws.
+    /// The thread that leaves looks whether another waits, and then withdraws.
     LookBeforeWithdrawal,
     /// No thread is told that it may go.
     NoGrant,

@@ -6,10 +6,10 @@ use rustfft::{Fft, FftDirection};
 
 use super::Direction;
 
-/// How far `output` is from the transform of `input`: the largest absolute value of a difference,
-/// divided by the largest absolute value of the true transform (or by 1 where that is zero).
-/// Infinite if the two differ in length, if that is no power of two, or if anything in them is too
-/// large or not a number.
+/// Returns the error of `output` as the transform of `input`: the largest absolute value of a
+/// difference, divided by the largest absolute value of the true transform (or by 1 where that is
+/// zero). Infinite if the two differ in length, if that is no power of two, or if anything in them
+/// is too large or not a number.
 pub fn check(input: &[Complex64], output: &[Complex64], direction: Direction) -> f64 {
     if input.len() != output.len() || !(input.is_empty() || input.len().is_power_of_two()) {
         return f64::INFINITY;

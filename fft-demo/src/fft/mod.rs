@@ -61,7 +61,7 @@ pub enum Direction {
 
 sme_barrier::names!(Direction, "direction", { Forward => "forward", Inverse => "inverse" });
 
-/// What all threads do between two barriers; see the [module](self).
+/// A phase of all threads between two barriers; see the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Nothing: the threads get there at different times.
@@ -86,7 +86,7 @@ sme_barrier::names!(Phase, "phase", {
 pub struct FftSpec {
     /// Binary logarithm of the number of points, at most [`Self::LOG2N_MOST`].
     pub log2n: u32,
-    /// How many threads share the work. More than √n are of no use.
+    /// The number of threads that share the work. More than √n are of no use.
     pub threads: u32,
     /// Which way to transform.
     pub direction: Direction,
@@ -129,7 +129,7 @@ pub enum FftError {
     /// The number of points is not a power of two.
     #[error("a vector of {points} points: the number must be a power of two")]
     NotAPowerOfTwo {
-        /// How many there are.
+        /// The number of points.
         points: u64,
     },
     /// Too many points.
@@ -147,7 +147,7 @@ pub enum FftError {
         FftSpec::PADDING_MOST
     )]
     Padding {
-        /// What was asked for.
+        /// The words asked for.
         words: u32,
     },
     /// Blocks have no points.
@@ -156,9 +156,9 @@ pub enum FftError {
     /// The input is of another length.
     #[error("{points} points for a transform of {expected}")]
     Length {
-        /// How many the input has.
+        /// The number of points of the input.
         points: u64,
-        /// How many the transform has.
+        /// The number of points of the transform.
         expected: u64,
     },
     /// The memory does not suffice.
@@ -193,7 +193,7 @@ pub struct Fft {
 }
 
 impl Fft {
-    /// What happens, in order; one barrier ends each.
+    /// The phases, in order; one barrier ends each.
     pub const PHASES: &[Phase] = Phase::ALL;
 
     /// Lays the matrices out in memory from `pool`.
@@ -231,7 +231,7 @@ impl Fft {
         &self.spec
     }
 
-    /// How many points it transforms.
+    /// Returns the number of points that it transforms.
     pub fn points(&self) -> u64 {
         1 << self.spec.log2n
     }

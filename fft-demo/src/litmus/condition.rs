@@ -25,7 +25,7 @@ pub enum Quantifier {
 }
 
 impl Quantifier {
-    /// How the format writes it.
+    /// Returns the keyword of the format for it.
     pub const fn keyword(self) -> &'static str {
         match self {
             Self::Exists => "exists",
@@ -34,7 +34,7 @@ impl Quantifier {
         }
     }
 
-    /// What litmus7 says of a test with this quantifier.
+    /// Returns the word of litmus7 for a test with this quantifier.
     pub const fn kind(self) -> &'static str {
         match self {
             Self::Exists => "Allowed",
@@ -44,7 +44,7 @@ impl Quantifier {
     }
 }
 
-/// What may hold of a final state. Made by the functions below, which put operators of one kind
+/// A proposition about a final state. Made by the functions below, which put operators of one kind
 /// together; at most [`MOST_DEPTH`](super::MOST_DEPTH) stand within each other in what was parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Proposition {
@@ -160,7 +160,7 @@ impl Proposition {
 pub struct Condition {
     /// Of how many final states.
     pub quantifier: Quantifier,
-    /// What is to hold.
+    /// The proposition that is to hold.
     pub proposition: Proposition,
 }
 

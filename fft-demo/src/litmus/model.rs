@@ -15,7 +15,7 @@ use super::test::{FinalState, Instruction, Register, Source, Test};
 /// The most states of the abstract machine that are looked at.
 pub const MOST_MODEL_STATES: usize = 1 << 19;
 
-/// How memory behaves.
+/// A memory model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Model {
     /// Sequential consistency: one access after the other.
@@ -173,7 +173,7 @@ pub fn outcomes(test: &Test, model: &Model) -> Result<BTreeSet<FinalState>, TooL
     Ok(behaviours.ends.into_keys().collect())
 }
 
-/// What has left a node for a home.
+/// A request that has left a node for a home.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Request {
     Store(usize, i32),
@@ -185,14 +185,14 @@ enum Request {
 struct State {
     /// The next instruction of each thread.
     next: Vec<usize>,
-    /// Whether it has to wait for a load that is under way.
+    /// By thread: whether it has to wait for a load that is under way.
     waits: Vec<bool>,
     registers: Vec<[i32; Register::COUNT]>,
     /// Each thread's store buffer: locations and values.
     buffers: Vec<VecDeque<(usize, i32)>>,
     /// The ways from each node to each home.
     ways: Vec<Vec<VecDeque<Request>>>,
-    /// What each memory holds of each location; whether a thread has stored it.
+    /// The value of each location in each memory, and whether a thread has stored it.
     memory: Vec<Vec<(i32, bool)>>,
 }
 

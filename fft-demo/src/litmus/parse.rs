@@ -32,7 +32,7 @@ pub struct ParseError {
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// What is wrong, and what would be right.
+    /// The mistake, and what would be right.
     pub reason: String,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Parser<'t> {
     /// Locations by name.
     numbers: HashMap<&'t str, usize>,
     locations: Vec<(String, i32)>,
-    /// What the initial state has said of which location.
+    /// The locations that the initial state has given, with their values.
     initialized: HashMap<usize, i32>,
     /// By which name each thread calls its registers.
     registers: Vec<[Option<Register>; Register::COUNT]>,
@@ -427,7 +427,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// How many locations have been named so far.
+    /// Returns the number of locations named so far.
     pub(super) fn locations(&self) -> usize {
         self.locations.len()
     }

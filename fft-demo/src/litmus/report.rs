@@ -1,4 +1,4 @@
-//! What came out of many runs of a litmus test, as litmus7 shows it.
+//! The outcomes of many runs of a litmus test, as litmus7 shows them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use super::condition::{Observable, Quantifier};
 use super::model::{Behaviours, TooLarge};
 use super::test::{FinalState, Test};
 
-/// How often each final state was seen.
+/// The number of runs that ended in each final state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
     states: BTreeMap<FinalState, u64>,
@@ -30,7 +30,7 @@ impl Histogram {
 pub struct Seen {
     /// The values, in the order of [`Test::observed`].
     pub values: Vec<i32>,
-    /// How many runs ended so.
+    /// The number of runs that ended so.
     pub count: u64,
     /// Whether litmus7 marks it with a star.
     pub marked: bool,
@@ -151,7 +151,8 @@ impl<'t> Report<'t> {
         pairs.join(" ")
     }
 
-    /// How many runs ended in a state of which the proposition holds, and how many did not.
+    /// Returns the number of runs that ended in a state of which the proposition holds, and of
+    /// those that did not.
     pub fn observations(&self) -> (u64, u64) {
         let (marked, others) = self.marked_and_others();
         match self.test.condition.quantifier {
@@ -160,7 +161,7 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// How many runs speak for the condition, and how many against it.
+    /// Returns the number of runs that speak for the condition, and of those against it.
     pub fn witnesses(&self) -> (u64, u64) {
         let (marked, others) = self.marked_and_others();
         match self.test.condition.quantifier {

@@ -22,7 +22,7 @@ impl Mark {
     }
 }
 
-/// What of a text is still to be read.
+/// The part of a text that is still to be read.
 #[derive(Clone, Debug)]
 pub(super) struct Scanner<'t> {
     rest: &'t str,

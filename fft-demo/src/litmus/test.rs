@@ -35,7 +35,7 @@ const REGISTERS: [(&str, &str); 16] = [
 ];
 
 impl Register {
-    /// How many registers a thread has.
+    /// The number of registers of a thread.
     pub const COUNT: usize = REGISTERS.len();
 
     /// The register called `name`, in capitals.
@@ -98,14 +98,14 @@ pub enum Instruction {
     Store {
         /// The location's number.
         to: usize,
-        /// What is stored.
+        /// The value stored.
         value: Source,
     },
     /// `MOV EAX,$1` or `MOV EAX,EBX`
     Move {
         /// Where the value goes.
         to: Register,
-        /// What goes there.
+        /// The value moved there.
         value: Source,
     },
     /// `MFENCE`
@@ -117,7 +117,7 @@ pub enum Instruction {
 pub struct Test {
     /// Its name.
     pub name: String,
-    /// What stands between quotes below the name.
+    /// The text between quotes below the name.
     pub doc: Option<String>,
     /// The lines `Key=value`.
     pub info: Vec<(String, String)>,
@@ -127,7 +127,7 @@ pub struct Test {
     pub registers: Vec<Vec<(Register, i32)>>,
     /// The threads' instructions.
     pub threads: Vec<Vec<Instruction>>,
-    /// What is shown of a final state besides that which the condition is about.
+    /// Observables shown of a final state besides those of the condition.
     pub shown: Vec<Observable>,
     /// The question the test asks.
     pub condition: Condition,
@@ -148,7 +148,8 @@ impl Test {
         }
     }
 
-    /// What is shown of a final state: registers by thread, then locations, each once.
+    /// Returns the observables shown of a final state: registers by thread, then locations, each
+    /// once.
     pub fn observed(&self) -> Vec<Observable> {
         let mut all = self.shown.clone();
         self.condition
@@ -159,7 +160,7 @@ impl Test {
         all
     }
 
-    /// How `what` is called: `0:EAX`, `[x]`.
+    /// Returns the name of `what`: `0:EAX`, `[x]`.
     pub fn name_of(&self, what: Observable) -> String {
         match what {
             Observable::Register(thread, register) => format!("{thread}:{register}"),

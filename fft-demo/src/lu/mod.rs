@@ -103,9 +103,9 @@ pub enum LuError {
     /// The matrix is of another size.
     #[error("{elements} elements for a matrix of {expected}")]
     Length {
-        /// How many there are.
+        /// The number of elements.
         elements: u64,
-        /// How many there should be.
+        /// The expected number of elements.
         expected: u64,
     },
     /// The nodes' memory cannot hold the matrix.
@@ -113,7 +113,7 @@ pub enum LuError {
     Array(#[from] ArrayError),
 }
 
-/// What the threads do between two barriers, for one step k of the factorization.
+/// A phase between two barriers, for one step k of the factorization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
     /// Nothing: the threads get there at different times. Before all steps.
@@ -248,8 +248,9 @@ impl Lu {
             .collect()
     }
 
-    /// How far the product of `factors` is from `matrix`: ‖A − LU‖ / ‖A‖ (Frobenius), a few 10^-16
-    /// if all is well. Infinite for a matrix of another size. Takes n³ / 3 multiplications.
+    /// Returns the distance of the product of `factors` from `matrix`: ‖A − LU‖ / ‖A‖ (Frobenius),
+    /// a few 10^-16 if all is well. Infinite for a matrix of another size. Takes n³ / 3
+    /// multiplications.
     pub fn residual(&self, matrix: &[f64], factors: &[f64]) -> f64 {
         let n = self.spec.n as usize;
         if matrix.len() != n * n || factors.len() != n * n {

@@ -1,4 +1,4 @@
-//! What a thread of the [`Lu`](super::Lu) has in private memory. Rows and widths count elements.
+//! The private memory of a thread of the [`Lu`](super::Lu). Rows and widths count elements.
 
 /// A thread's private copies of blocks, and of a row of one.
 pub(super) struct Tiles {

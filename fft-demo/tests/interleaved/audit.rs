@@ -8,7 +8,7 @@ use sme_memory::Place;
 
 use super::caches::line_of;
 
-/// What has been counted and found.
+/// The counts and findings of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub loads: u64,
@@ -41,7 +41,7 @@ pub(super) struct Audit {
     lines: HashMap<Place, Writers>,
 }
 
-/// What has happened to a word since the last barrier.
+/// The accesses to a word since the last barrier.
 #[derive(Clone, Copy, Default)]
 struct Accesses {
     episode: u64,
@@ -51,7 +51,7 @@ struct Accesses {
     reported: bool,
 }
 
-/// Who has written a line since the last barrier.
+/// The threads that have written a line since the last barrier.
 #[derive(Clone, Copy)]
 struct Writers {
     episode: u64,

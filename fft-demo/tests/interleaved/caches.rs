@@ -1,5 +1,5 @@
-//! The caches of the nodes of a [`Machine`](super::Machine): one a node, fully associative, with
-//! lines of 64 bytes that nobody else invalidates or updates.
+//! The caches of the nodes of a [`Machine`](super::Machine): one per node, fully associative, with
+//! lines of 64 bytes that no other node invalidates or updates.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ const LINE_WORDS: usize = LINE_BYTES as usize / 8;
 /// The memory of all nodes, in words.
 type Nodes = [Vec<u64>];
 
-/// What of a line is written back.
+/// The part of a line that is written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteBack {
     /// All of it: what others have stored in it meanwhile is lost.

@@ -10,7 +10,7 @@
 //!   as the [`Spec`] says, and can be left out once, for all.
 //! * [`Machine::run`] runs programs to their end, or finds that nothing happens any more.
 //! * [`Report`] counts, and tells where threads break the rules that kernels keep between two
-//!   barriers, whatever came of it in this order of steps: [`Report::races`],
+//!   barriers, whether or not it shows in this order of steps: [`Report::races`],
 //!   [`Report::false_sharing`].
 //!
 //! ```ignore
@@ -46,7 +46,7 @@ pub use audit::Report;
 use caches::Caches;
 pub use caches::WriteBack;
 
-/// What the barrier of the team does to the caches of all nodes.
+/// The action of the team's barrier on the caches of all nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coherence {
     /// Writes them back and drops their copies.
@@ -119,7 +119,7 @@ struct State {
     /// Threads that have come to the barrier, and how many times all have left it.
     arrived: u32,
     episode: u64,
-    /// Grows with whatever a thread does except to wait in vain.
+    /// Grows with every step of a thread except a wait in vain.
     progress: u64,
     waiting: HashMap<u32, String>,
     audit: audit::Audit,
@@ -166,7 +166,7 @@ impl Machine {
         })
     }
 
-    /// What memory holds, whatever the caches do.
+    /// Returns the value in memory, without regard to the caches.
     pub fn read(&self, place: Place) -> u64 {
         lock(&self.state).memory[place.node as usize][place.offset as usize / 8]
     }
@@ -176,7 +176,7 @@ impl Machine {
         lock(&self.state).memory[place.node as usize][place.offset as usize / 8] = value;
     }
 
-    /// What has been counted and found so far.
+    /// Returns the counts and findings so far.
     pub fn report(&self) -> Report {
         lock(&self.state).audit.report.clone()
     }

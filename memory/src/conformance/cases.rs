@@ -303,7 +303,7 @@ async fn all_dropped<M: Whole>(memory: M, me: Me, found: Found) {
     }
 }
 
-/// How often each thread does it.
+/// The repetitions of each thread.
 const TIMES: u64 = 4;
 
 /// The threads of node `me.0` have all come here, `line` being theirs.
@@ -333,7 +333,8 @@ async fn additions<M: Whole>(memory: M, me: Me, found: Found) {
     found.compare("the sum", all, TIMES * u64::from(THREADS));
 }
 
-/// Each writes numbers of its own; every number but the last is returned to somebody, once.
+/// Each writes numbers of its own; every number but the last is returned to exactly one thread,
+/// once.
 async fn swaps<M: Whole>(memory: M, me: Me, found: Found) {
     let (token, returned) = (word(&memory, me.0, 0), word(&memory, me.0, 1));
     for time in 0..TIMES {

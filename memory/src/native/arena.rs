@@ -23,7 +23,7 @@ pub(super) struct Arena {
     word_region: Region,
 }
 
-/// How many nodes there are, and how many lines each one's region has.
+/// The number of nodes, and of the lines in each one's region.
 #[derive(Clone, Copy)]
 struct Region {
     nodes: u32,

@@ -3,9 +3,9 @@
 //! by shared-memory programs that run on this computer. Nodes are regions of one arena:
 //! the host is one coherent machine, a node is only a number. Addresses in bytes.
 //!
-//! A waiter spins for a bounded time ([`Patience`]) and then sleeps. That somebody sleeps on a
-//! flag is said by the flag's own eighth bit, so that a writer learns it from the value that its
-//! exchange returns, and pays nothing for sleepers that are not there:
+//! A waiter spins for a bounded time ([`Patience`]) and then sleeps. The flag's own eighth bit says
+//! that a thread sleeps on it, so that a writer learns it from the value that its exchange returns,
+//! and pays nothing for sleepers that are not there:
 //!
 //! * waiter: sees a value `v` that does not end the wait; puts the bit beside it by a
 //!   compare-and-exchange; under the lock of the address's bucket, sleeps if the flag is still
@@ -50,7 +50,7 @@ use patience::{Experience, Turns};
 use registers::Registers;
 use threads::Started;
 
-/// The bit of a flag's byte that says that somebody sleeps on it.
+/// The bit of a flag's byte that says that a thread sleeps on it.
 const SLEEPER: u8 = 0x80;
 
 /// The parts of the flag protocol that a checker must be able to break. [`Sound`] is the only
@@ -70,8 +70,8 @@ pub trait Protocol: Send + Sync + 'static {
 pub struct Sound;
 
 impl Protocol for Sound {
-    // Release: what the writer did before is before what follows the wait that sees the value.
-    // Not acquire: the writer learns from the old value only whether somebody sleeps, and touches
+    // Release: what the writer did before is before what follows the wait that sees the value. Not
+    // acquire: the writer learns from the old value only whether a thread sleeps, and touches
     // nothing the sleeper wrote except under the bucket's lock.
     const SET: Ordering = Ordering::Release;
     // Acquire: the other half. A waiter that sees the value through another waiter's bit is
@@ -80,11 +80,11 @@ impl Protocol for Sound {
     const WAKE: bool = true;
 }
 
-/// How much memory the nodes have. Flags and words are kept apart: a flag and a word of the same
+/// The size of the nodes' memory. Flags and words are kept apart: a flag and a word of the same
 /// [`Place`] are different cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// How many nodes.
+    /// The number of nodes.
     pub nodes: u32,
     /// Bytes of flags in each node (rounded up to whole lines).
     pub flag_bytes: u64,
@@ -367,7 +367,7 @@ pub fn run<F: Future>(program: F) -> F::Output {
         Poll::Ready(value) => value,
         Poll::Pending => panic!(
             "a native program has awaited something other than an operation of the native memory: \
-             nobody would ever wake it"
+             nothing would ever wake it"
         ),
     }
 }

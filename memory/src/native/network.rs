@@ -17,7 +17,7 @@ pub(super) struct Tags(Mutex<Open>);
 struct Open {
     receives: HashMap<(u32, u16), (Receives, u64)>,
     mailboxes: HashMap<(u32, u16), Mailbox>,
-    /// Messages that came before somebody listened.
+    /// Messages that arrived before any thread listened.
     early: HashMap<(u32, u16), Vec<u64>>,
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Parking {
 
 #[derive(Default)]
 struct Bucket {
-    /// Who sleeps here, the longest sleeper first.
+    /// The threads that sleep here, the longest sleeper first.
     sleepers: Vec<Sleeper>,
     /// The next sleeper's ticket.
     next_ticket: u64,

@@ -1,5 +1,5 @@
-//! How long a waiting thread spins before it sleeps. Bounded by *time*: how long a turn of the
-//! loop takes depends on the processor (a `pause` is 4 cycles on one and 140 on the next), but
+//! The spinning of a waiting thread before it sleeps. It is bounded by *time*: how long a turn of
+//! the loop takes depends on the processor (a `pause` is 4 cycles on one and 140 on the next), but
 //! what sleeping and waking cost, and so what spinning may cost, does not. Called by
 //! [`super::Thread`]; times in [`Duration`].
 //!
@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 
 use super::sync::{spin_loop, yield_now};
 
-/// What a waiting thread does before it sleeps.
+/// The spins and yields of a waiting thread before it sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// How long it spins at most.
+    /// The longest time for which it spins.
     pub spin: Duration,
-    /// How often, after that, it offers its processor to others.
+    /// The number of times that it then offers its processor to others.
     pub yields: u32,
 }
 
@@ -42,9 +42,9 @@ impl Patience {
         yields: 0,
     };
 
-    /// More threads than processors. The yields let the others arrive without anybody sleeping:
-    /// 16 threads on 2 processors take 25 µs for a barrier with 3 to 100 of them, 45 with one,
-    /// 85 with none, and a pthread barrier takes 48.
+    /// More threads than processors. The yields let the others arrive before any thread sleeps: 16
+    /// threads on 2 processors take 25 µs for a barrier with 3 to 100 of them, 45 with one, 85 with
+    /// none, and a pthread barrier takes 48.
     pub const CROWDED: Self = Self {
         spin: Duration::ZERO,
         yields: 10,
@@ -57,7 +57,7 @@ impl Patience {
     };
 }
 
-/// What a thread has learnt about spinning: how often in a row it did so in vain.
+/// A thread's experience with spinning: the number of times in a row that it spun in vain.
 #[derive(Debug, Default)]
 pub(super) struct Experience {
     // Only its own thread uses it: relaxed, and never part of what loom checks.
@@ -71,7 +71,7 @@ impl Experience {
     /// At most so many halvings.
     const HALVINGS: u32 = 6;
 
-    /// How long to spin this time.
+    /// Returns the time for which to spin now.
     fn limit(&self, patience: Patience) -> Duration {
         let in_vain = self.in_vain.load(Ordering::Relaxed);
         patience.spin / (1 << in_vain.min(Self::HALVINGS))

@@ -1,7 +1,7 @@
-//! What the native memory takes from its platform: atomics, a lock, a condition variable, a
-//! yield. Built with `--cfg loom` they come from loom, which runs a test under every interleaving
-//! and every memory order that the language allows; otherwise from the standard library and
-//! parking_lot. Everything that threads share in [`super`] goes through here.
+//! The primitives that the native memory takes from its platform: atomics, a lock, a condition
+//! variable, a yield. Built with `--cfg loom` they come from loom, which runs a test under every
+//! interleaving and every memory order that the language allows; otherwise from the standard
+//! library and parking_lot. Everything that threads share in [`super`] goes through here.
 
 #[cfg(not(loom))]
 pub(super) use platform::*;

@@ -22,7 +22,7 @@ pub fn executions(preemptions: Option<usize>, program: impl Fn() + Send + Sync +
     count.load(Ordering::Relaxed)
 }
 
-/// What loom says when `program` goes wrong in some execution, as it must.
+/// Returns loom's complaint when `program` goes wrong in some execution, as it must.
 pub fn complaint(program: impl Fn() + Send + Sync + 'static) -> String {
     let panic = match catch_unwind(AssertUnwindSafe(|| executions(None, program))) {
         Ok(executions) => panic!("nothing wrong is found in {executions} executions"),
@@ -53,7 +53,7 @@ impl Protocol for RelaxedWait {
     const WAKE: bool = Sound::WAKE;
 }
 
-/// Sleepers that nobody wakes.
+/// Sleepers that are never woken.
 pub struct NoWake;
 impl Protocol for NoWake {
     const SET: Ordering = Sound::SET;
