@@ -149,7 +149,7 @@ impl<D: Device> Drawn<D> {
         pin.expect("the engine has it")
     }
 
-    /// What is on a pin in a cycle.
+    /// Returns the value on a pin in a cycle.
     fn value(&self, name: &str, cycle: u64) -> Value {
         self.history[cycle as usize][self.pin(name)]
     }

@@ -1,4 +1,4 @@
-//! What a wire between two blocks carries in a cycle: a whole packet, in one beat.
+//! Beats: a wire between two blocks carries a whole packet in a cycle, in one beat.
 //!
 //! In Verilog a beat is a vector; in the simulation it stays the packet that it is, so that a
 //! FIFO moves it without taking it apart. Kernels read a field with `get_value_FIELD()` and write

@@ -175,7 +175,7 @@ pub trait Pins: Block {
     fn output_ports(&self) -> Vec<Port>;
     /// Puts a value on each input.
     fn drive(&mut self, values: &[Value]);
-    /// What is on each output.
+    /// Reads the value of each output.
     fn read(&self, values: &mut Vec<Value>);
 }
 

@@ -219,7 +219,7 @@ impl OutputPins<'_> {
             .then(|| self.0[FAILED_DATA].low())
     }
 
-    /// What moves between the host's side of the engine and the network's.
+    /// Returns the moves between the host's side of the engine and the network's.
     pub fn moves(&self) -> Moves {
         let bit = |pin: usize| self.0[pin].bit(0);
         let lost = self.0[UNKNOWN_TAGS].low() as u32;
@@ -268,7 +268,7 @@ fn link_packet(values: &[Value], port: usize) -> Packet {
     PacketBeat::from_value(values[LINK_IN_DATA + port]).packet(0)
 }
 
-/// What is on the input pins, without packets whose CRC is wrong.
+/// Returns the inputs on the pins, without packets whose CRC is wrong.
 pub(crate) fn inputs_of(values: &[Value]) -> Vec<Input> {
     let mut inputs = Vec::new();
     let wrong = wrong_crcs(values);

@@ -15,7 +15,7 @@ use crate::value::Value;
 /// Cycles kept before a mismatch.
 pub const HISTORY_CYCLES: usize = 200;
 
-/// What is put on the inputs, cycle by cycle.
+/// The source of inputs, cycle by cycle.
 pub trait Traffic {
     /// The inputs of the next cycle, in the order of the device's ports. `outputs` are those of
     /// the cycle before, empty in the first: who offered something sees there whether it was
@@ -35,11 +35,11 @@ pub struct Pair {
     pub model: Box<dyn Device>,
     /// The traffic.
     pub traffic: Box<dyn Traffic>,
-    /// What the seed has chosen, for people: "5 places".
+    /// The sizes that the seed has chosen, for people: "5 places".
     pub sizes: String,
 }
 
-/// What was on the ports in a cycle.
+/// The values on the ports in a cycle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cycle {
     /// On the inputs.
@@ -57,13 +57,13 @@ pub struct Mismatch {
     pub cycle: u64,
     /// Which output.
     pub port: Port,
-    /// What the RTL shows.
+    /// The value of the RTL.
     pub rtl: Value,
-    /// What the model shows.
+    /// The value of the model.
     pub model: Value,
 }
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Cycles that were compared.
@@ -74,7 +74,7 @@ pub struct Outcome {
     pub mismatch: Option<Mismatch>,
     /// The last [`HISTORY_CYCLES`] cycles, or as many as were asked for.
     pub history: VecDeque<Cycle>,
-    /// What the traffic has drawn in each cycle.
+    /// The words that the traffic has drawn in each cycle.
     pub words: Vec<Words>,
 }
 

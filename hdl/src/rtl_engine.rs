@@ -24,7 +24,7 @@ use crate::engine_pins::{InputPins, OutputPins};
 use crate::traces::Traces;
 use crate::value::Value;
 
-/// What all engines of a cluster have in common outside their RTL.
+/// The surroundings of an engine's RTL, the same for all engines of a cluster.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
     requester: RequesterSpec,
@@ -67,8 +67,8 @@ pub struct RtlEngine<D> {
     next_edge: u64,
     /// Inputs that are not sampled yet, as they were presented.
     pending: Vec<(u64, Input)>,
-    /// What the last edges brought from links: it is in the registers of the link ports, where
-    /// nothing can hold it up, and comes out of them at these edges.
+    /// Inputs that the last edges brought from links: they are in the registers of the link ports,
+    /// where nothing can hold them up, and come out at these edges.
     arriving: Vec<(u64, Input)>,
     counters: Counters,
 }
@@ -98,7 +98,7 @@ impl<D: Device> RtlEngine<D> {
         }
     }
 
-    /// What is clocked.
+    /// Returns the device that is clocked.
     pub fn device(&self) -> &D {
         &self.device
     }
@@ -144,7 +144,7 @@ impl<D: Device> RtlEngine<D> {
         }
     }
 
-    /// What the pins show, in the order that [`EngineModel::step`] asks for.
+    /// Gives the outputs on the pins, in the order that [`EngineModel::step`] asks for.
     fn give(&mut self, out: &mut Vec<Output>) {
         let pins = OutputPins(&self.outputs);
         if let Some(beat) = pins.host() {
@@ -174,7 +174,7 @@ impl<D: Device> RtlEngine<D> {
         }
     }
 
-    /// What moved inside, and what only counters want to know.
+    /// Observes the moves inside and the events that concern counters only.
     fn observe(&mut self, edge: u64) {
         let pins = OutputPins(&self.outputs);
         let moves = pins.moves();

@@ -1,4 +1,5 @@
-//! What a block becomes in an FPGA (Lattice ECP5): Yosys maps it, nextpnr places and routes it.
+//! The synthesis of a block for an FPGA (Lattice ECP5): Yosys maps it, nextpnr places and routes
+//! it.
 //!
 //! [`report`] counts look-up tables, flip-flops and memories, and like [`check`] what must not be
 //! there: latches, and nets without exactly one driver. Besides it gives the highest clock of an
@@ -40,7 +41,7 @@ pub enum SynthesisError {
     Report(&'static str),
 }
 
-/// What a block takes.
+/// The resources of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resources {
     /// Look-up tables of four inputs (`LUT4`).
@@ -53,11 +54,11 @@ pub struct Resources {
     pub lut_rams: u64,
     /// Block memories of 18 kbit (`DP16KD`).
     pub block_rams: u64,
-    /// What must not be there.
+    /// The objections of Yosys.
     pub objections: Objections,
 }
 
-/// What must not be there.
+/// The objections of Yosys to a block: each must be zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Objections {
     /// Latches.
@@ -81,7 +82,7 @@ pub fn yosys_runs() -> Result<(), ToolError> {
     tool::output(Command::new("yosys").arg("-V")).map(drop)
 }
 
-/// What Yosys objects to in the RTL `block`, without synthesizing it.
+/// Returns the objections of Yosys to the RTL `block`, without synthesizing it.
 pub fn check(block: &dyn Device) -> Result<Objections, SynthesisError> {
     let directory = tempfile::tempdir()?;
     fs::write(directory.path().join("block.v"), block.verilog(BLOCK)?)?;
@@ -89,8 +90,8 @@ pub fn check(block: &dyn Device) -> Result<Objections, SynthesisError> {
     objections(directory.path())
 }
 
-/// What the RTL `block` takes, and with a `router` the highest clock in MHz, placed and routed from each
-/// of `seeds`. Yosys works for both at once, the router on all seeds.
+/// Returns the resources of the RTL `block`, and with a `router` the highest clock in MHz, placed
+/// and routed from each of `seeds`. Yosys works for both at once, the router on all seeds.
 pub fn report(
     block: &dyn Device,
     router: Option<&str>,
@@ -142,8 +143,8 @@ const CHECK: &str = "read_verilog block.v; hierarchy -check -top sme_block; proc
 pub(crate) const SYNTHESIS: &str = "scratchpad -set abc9.script \
     \"+&scorr;&sweep;&dc2;&dch,-f;&if,{W},-v;&mfs;&st;&dch,-f;&if,{W},-v;&mfs\"; synth_ecp5 -abc9";
 
-/// How much more a wire counts for the placer that is on the longest path, as against its length; 10 if
-/// nothing is said. With that the placer tears the engine's longest paths apart; see BENCHMARKS.md.
+/// The weight for the placer of a wire on the longest path, relative to its length; its default is
+/// 10. With that the placer tears the engine's longest paths apart; see BENCHMARKS.md.
 const TIMING_WEIGHT: &str = "1000";
 
 /// Returns whether an output is there for the simulator, and leads nowhere in an FPGA.
@@ -152,7 +153,7 @@ fn is_observed(output: &str) -> bool {
     OBSERVED.contains(&name) || OBSERVED_OF_LINKS.contains(&name)
 }
 
-/// What [`CHECK`] has left in `directory`.
+/// Reads the objections that [`CHECK`] has left in `directory`.
 fn objections(directory: &Path) -> Result<Objections, SynthesisError> {
     let checked = fs::read_to_string(directory.join("check.txt"))?;
     let latches = fs::read_to_string(directory.join("latches.txt"))?;
@@ -216,7 +217,7 @@ fn routed(directory: &Path, router: &str, seed: u32) -> Result<f64, SynthesisErr
     achieved(&report).ok_or(SynthesisError::Report("nextpnr"))
 }
 
-/// What a thread has found, or its panic.
+/// Returns the result of a thread, or passes on its panic.
 fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     thread
         .join()

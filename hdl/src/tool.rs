@@ -5,7 +5,7 @@
 use std::io;
 use std::process::{Command, Output, Stdio};
 
-/// What went wrong with a tool.
+/// A failure of a tool.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
     /// There is no such program.

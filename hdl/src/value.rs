@@ -1,4 +1,4 @@
-//! What is on a port in a cycle: up to 192 bits of any meaning.
+//! The value on a port in a cycle: up to 192 bits of any meaning.
 
 use rust_hdl::bits::Bits;
 use std::fmt;

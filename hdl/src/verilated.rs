@@ -257,7 +257,7 @@ fn too_old(said: &str) -> Option<&str> {
     (major < OLDEST).then_some(version)
 }
 
-/// How things are built, which is a part of what a build is known by: this file.
+/// The recipe of a build, which is a part of its key: this file.
 const HOW: &str = include_str!("verilated.rs");
 
 /// The block's module, below the one that [`interface`] makes.

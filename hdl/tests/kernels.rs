@@ -49,7 +49,8 @@ const TRAPS: &[Trap] = &[
     ),
 ];
 
-/// What rust-hdl turns into an expression of Verilog; beside these only slices of packets by name.
+/// The calls that rust-hdl turns into an expression of Verilog; beside these only slices of packets
+/// by name.
 const TRANSLATED: &[&str] = &[
     "all",
     "any",
@@ -68,7 +69,7 @@ fn is_translated(name: &str) -> bool {
     TRANSLATED.contains(&name) || slice("get_value_") || slice("set_value_")
 }
 
-/// What is called: the names before a parenthesis.
+/// Returns the called names: those before a parenthesis.
 fn calls(line: &str) -> impl Iterator<Item = &str> {
     line.match_indices('(').filter_map(|(at, _)| {
         // `bit_cast::<4, 2>(` is a call of `bit_cast`.
@@ -133,7 +134,7 @@ fn computes(part: &str) -> bool {
     not || part.contains(" + ") || part.contains(" - ")
 }
 
-/// What stands in the parentheses of each `bit_cast`.
+/// Returns the text in the parentheses of each `bit_cast`.
 fn casts(line: &str) -> impl Iterator<Item = &str> {
     line.match_indices("bit_cast").filter_map(|(at, _)| {
         let rest = &line[at..];

@@ -28,8 +28,8 @@ use sme_sim::machine::Machine;
 /// Chooses sizes and traffic.
 const SEED: u64 = 3;
 
-/// What blocks of [`SEED`] do not have: a link port without time to fetch its packets, rings, three
-/// dimensions, and an engine with all of it.
+/// Features that blocks of [`SEED`] do not have: a link port without time to fetch its packets,
+/// rings, three dimensions, and an engine with all of it.
 const MORE: [(&str, u64); 4] = [
     ("link_port", 5),
     ("router", 2),

@@ -1,4 +1,4 @@
-//! What the host's pins carry in a cycle: a HyperTransport packet's doublewords, each at its place.
+//! Beats of the host's pins: a HyperTransport packet's doublewords, each at its place.
 //!
 //! | Bits | Doubleword |
 //! |---|---|
@@ -51,7 +51,7 @@ impl DoublewordsBeat {
         Self(value)
     }
 
-    /// What the doublewords say, as a beat of fields.
+    /// Decodes the doublewords into a beat of fields.
     pub fn fields(&self) -> HtBeat {
         self.doublewords().decode().into()
     }

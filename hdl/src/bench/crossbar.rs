@@ -197,7 +197,7 @@ fn is_switch(sender: usize) -> bool {
 struct Load {
     node: u32,
     senders: [Source; 4],
-    /// What they offered in the cycle before.
+    /// Their offers in the cycle before.
     before: [Value; 4],
     /// Of the senders, then of the readers, in percent.
     rates: [u32; 8],

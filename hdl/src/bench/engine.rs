@@ -246,7 +246,7 @@ impl Device for Model {
 }
 
 impl Model {
-    /// What the engine has given out, and what its counters say that they did not say before.
+    /// Shows the engine's outputs, and the changes of its counters.
     fn show_all(&mut self, out: &[Output], outputs: &mut Vec<Value>) {
         outputs.clear();
         outputs.resize(self.outputs.len(), Value::default());
@@ -369,7 +369,7 @@ impl Load {
         }
     }
 
-    /// What the engine gave out in the cycle before.
+    /// Learns from the engine's outputs in the cycle before.
     fn learn(&mut self, outputs: &[Value]) {
         let pins = OutputPins(outputs);
         if let Some(beat) = pins.host() {
@@ -436,7 +436,7 @@ impl Load {
                     return None;
                 }
                 let tag = if chance(random, 5) {
-                    // Of nobody's read, as a rule; or of one that is not its turn.
+                    // Usually the tag of no read; or of one that is not its turn.
                     below(random, 32) as u8
                 } else {
                     self.memory_reads.pop_front()?

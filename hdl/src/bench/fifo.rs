@@ -23,7 +23,7 @@ pub(super) const BENCH: Bench = Bench {
         "one place more",
         "one place less",
         "is ready when it is full",
-        "gives up a packet that nobody reads",
+        "gives up a packet that is not read",
         "forgets that a packet is read",
         "gives a packet's data from the neighbouring wires",
     ],
@@ -46,14 +46,14 @@ fn places(depth: u16, fault: Option<&str>) -> u16 {
     }
 }
 
-/// What changes a block's inputs, and its outputs.
+/// The functions that change a block's inputs, and its outputs.
 type Wires = [fn(&mut [Value]); 2];
 
 fn wires(fault: Option<&str>) -> Wires {
     let [mut inputs, mut outputs]: Wires = [|_| (), |_| ()];
     match fault {
         Some("is ready when it is full") => outputs = |values| values[0] = true.into(),
-        Some("gives up a packet that nobody reads") => inputs = |values| values[2] = true.into(),
+        Some("gives up a packet that is not read") => inputs = |values| values[2] = true.into(),
         Some("forgets that a packet is read") => inputs = |values| values[2] = false.into(),
         Some("gives a packet's data from the neighbouring wires") => {
             outputs = |values| {
@@ -108,7 +108,7 @@ fn wired<B: Pins + 'static>(rtl: B, depth: u16, late: bool, wires: Wires) -> Pai
 struct Model {
     fifo: Fifos<PacketBeat, 1>,
     late: bool,
-    /// What the cycle before has written comes in this one.
+    /// Whether the data of the previous cycle's write arrives in this one.
     comes: bool,
 }
 
@@ -145,7 +145,7 @@ struct Load {
     writes: u32,
     reads: u32,
     late: bool,
-    /// What was offered in the cycle before.
+    /// The offer of the cycle before.
     before: Value,
 }
 

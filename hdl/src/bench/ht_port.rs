@@ -363,7 +363,7 @@ fn any_doublewords(random: &mut Random, channel: HtChannel) -> DoublewordsBeat {
 /// is now busy, now slow.
 #[derive(Default)]
 struct Load {
-    /// What the host may still send.
+    /// The packets that the host may still send.
     credits: [u32; 3],
     /// Credits that the host has not given back.
     held: [u32; 3],

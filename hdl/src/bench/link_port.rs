@@ -199,12 +199,12 @@ struct Model {
     cycle: u64,
     /// The channels whose FIFO the cycle before has written, bit by bit: what, comes in this one.
     comes: u8,
-    /// What the link has brought in the cycles before: the cycle model leaves it to those around a
-    /// link port to let it count later.
+    /// The packets that the link brought in the cycles before: the cycle model leaves it to the
+    /// caller to let them count later.
     arriving: VecDeque<Arrived>,
 }
 
-/// What the link brings in a cycle.
+/// The inputs from the link in a cycle.
 #[derive(Clone, Copy, Default)]
 struct Arrived {
     /// The channel of a packet, one-hot.
@@ -331,7 +331,7 @@ impl Load {
         }
     }
 
-    /// How fast everything goes from now on, and for how long.
+    /// Draws the pace of everything from now on, and its duration.
     fn change(&mut self, random: &mut Random, withholds: bool) {
         let any = |random: &mut Random| below(random, 101);
         self.arrival_rate = any(random);

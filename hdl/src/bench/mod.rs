@@ -32,7 +32,7 @@ use crate::lockstep::Pair;
 pub struct Bench {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// A description of the block, in one line.
     pub what: &'static str,
     /// Broken variants of its RTL, by what is wrong in them.
     pub faults: &'static [&'static str],
@@ -47,7 +47,7 @@ impl Bench {
     /// RTL, model and traffic of the block as it stands in the engine of `place`.
     pub fn of(&self, place: &Place) -> Pair {
         let pair = (self.of)(place, None);
-        // The engine's own part, not one that is built likewise.
+        // The engine's own part, not another one built in the same way.
         match place.engine().into_part(self.name) {
             Some(rtl) => Pair { rtl, ..pair },
             None => pair,

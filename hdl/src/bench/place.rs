@@ -39,7 +39,7 @@ impl Place {
     /// there are all links; in the corner of a torus, where links wrap.
     ///
     /// # Errors
-    /// Likewise.
+    /// [`Unsupported`], as [`Self::new`].
     pub fn of_cluster(
         spec: &ClusterSpec,
         topology: &Topology,

@@ -204,7 +204,7 @@ impl Load {
         }
     }
 
-    /// What the cycle before has changed in the table.
+    /// Follows the changes of the table in the cycle before.
     fn follow(&mut self, outputs: &[Value]) {
         self.reads.latch();
         self.source.ready(outputs[0].bit(0));

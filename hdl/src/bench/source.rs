@@ -1,4 +1,4 @@
-//! Who offers packets: a sender that holds what it offers until it is taken.
+//! Sources of packets: a sender holds its offer until it is taken.
 
 use rand_core::Rng;
 

@@ -153,8 +153,8 @@ fn pair(topology: Topology, here: u32, credits: u16, fault: Option<&str>) -> Pai
     }
 }
 
-/// The FIFOs behind the switch have one place each, which a packet of nobody fills in the cycles in
-/// which the reader is not ready.
+/// The FIFOs behind the switch have one place each, which a packet without a sender fills in the
+/// cycles in which the reader is not ready.
 struct Model {
     switch: Specification,
     router: Router,
@@ -173,7 +173,7 @@ impl Model {
         self.fifos.push(switch_input(port, channel), packet, output);
     }
 
-    /// What was written into a FIFO behind the switch.
+    /// Returns the packet written into a FIFO behind the switch.
     fn sent(&mut self, fifo: usize, ready: bool) -> Option<Value> {
         if !ready {
             self.fifos.pop(fifo);
@@ -200,8 +200,8 @@ impl ModelBlock for Model {
 
         for (port, channel) in links().chain(host) {
             if !ready(port, channel) {
-                let nobody = PacketBeat::default().packet(0);
-                self.fifos.push(behind(port, channel), nobody, 0);
+                let filler = PacketBeat::default().packet(0);
+                self.fifos.push(behind(port, channel), filler, 0);
             }
         }
         self.fifos.latch();
@@ -244,9 +244,9 @@ impl ModelBlock for Model {
 }
 
 /// Links that hold credits, a host that holds what it offers, and readers that are ready or not:
-/// each with its own odds, which change now and then; so now everybody sends at once, now all to
-/// one target, now one output is stuck. Packets come only where there are any, and take the turns
-/// that there are.
+/// each with its own odds, which change now and then; so now all send at once, now all to one
+/// target, now one output is stuck. Packets come only where there are any, and take the turns that
+/// there are.
 struct Load {
     topology: Topology,
     router: Router,

@@ -23,7 +23,7 @@ pub(super) const BENCH: Bench = Bench {
         "tag 0 in use after reset",
         "the tag above is freed",
         "the tag above returns",
-        "a tag returns after reset that nobody had",
+        "a tag returns after reset that was not taken",
         "a freed tag can be taken at once",
         "a freed tag can be taken a cycle too late",
         "tag 1 is forgotten",
@@ -56,7 +56,7 @@ fn pair<const W: usize>(count: u32, fault: Option<&str>) -> Pair {
         }
         Some("the tag above is freed") => rtl.looked_up._zero = 2,
         Some("the tag above returns") => rtl.returning_one._zero = 2,
-        Some("a tag returns after reset that nobody had") => {
+        Some("a tag returns after reset that was not taken") => {
             rtl.is_returning = Stages::new(1, true);
         }
         Some("a freed tag can be taken at once") => returns_after(&mut rtl, 0),

@@ -1,4 +1,4 @@
-//! What a global address names: a node, and an offset in its shared partition.
+//! Decoding of a global address: a node, and an offset in its shared partition.
 //!
 //! ```text
 //!          ┌─ node's bits ─── − number of the first ──> target

@@ -27,7 +27,7 @@ pub struct RoundRobin<const N: usize, const I: usize> {
     pub clock: Signal<In, Clock>,
     /// Makes the initial last winner the last.
     pub reset: Signal<In, Bit>,
-    /// Who wants the cycle, if they can use it.
+    /// The inputs that want the cycle, if they can use it.
     pub want: Signal<In, Bits<N>>,
     /// Whether they can use it: bit 1 for the inputs of the `kind`, bit 0 for the others.
     pub can: Signal<In, Bits<2>>,
@@ -38,11 +38,11 @@ pub struct RoundRobin<const N: usize, const I: usize> {
     pub winner: Signal<Out, Bits<I>>,
     /// The winner's bit; 0 if no input does.
     pub grant: Signal<Out, Bits<N>>,
-    /// Somebody does.
+    /// At least one input does.
     pub any: Signal<Out, Bit>,
     /// Ones above the last winner.
     pub after: Signal<Out, Bits<N>>,
-    /// What `after` shows.
+    /// The register behind `after`.
     last: Register<Bits<N>>,
     pub(crate) turn: InTurn,
     wants: Signal<Local, Bits<N>>,

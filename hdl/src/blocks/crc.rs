@@ -25,7 +25,7 @@ use std::fmt::Write;
 
 /// Polynomial, without x^16.
 const POLYNOMIAL: u16 = 0x1021;
-/// What the shift register holds before the first byte.
+/// The content of the shift register before the first byte.
 const INITIAL: u16 = 0xffff;
 /// Bits of the CRC.
 const CRC_BITS: usize = 16;
@@ -158,7 +158,7 @@ fn parities(initial: u16) -> [Parity; CRC_BITS] {
     parities
 }
 
-/// What the shift register holds after these bytes.
+/// Returns the content of the shift register after these bytes.
 fn shifted(initial: u16, bytes: &[u8]) -> u16 {
     let mut register = initial;
     for byte in bytes {

@@ -101,7 +101,7 @@ pub struct Engine {
     pub dropped_valid: Signal<Out, Bit>,
     /// A read of an address of no node is answered with an error.
     pub failed_valid: Signal<Out, Bit>,
-    /// How many responses, of the network and of the host, had tags that no read held.
+    /// Responses, of the network and of the host, whose tags no read held.
     pub unknown_tags: Signal<Out, Bits<2>>,
 
     // What follows is for the simulator, which the cycle model tells otherwise.

@@ -1,4 +1,4 @@
-//! What was read from one of four FIFOs, a cycle after the read.
+//! The data read from one of four FIFOs, a cycle after the read.
 //!
 //! ```text
 //! write, by channel ──┤register├─┤register├─┐    ┌────── memory ───────┐
@@ -42,13 +42,13 @@ pub struct Fetch<T: Synth> {
     pub reset: Signal<In, Bit>,
     /// The FIFO that takes something in, one-hot.
     pub write: Signal<In, Bits<4>>,
-    /// What one has taken in in the cycle before.
+    /// The data that one has taken in in the cycle before.
     pub write_data: Signal<In, T>,
     /// The FIFO that gives something out, one-hot.
     pub read: Signal<In, Bits<4>>,
     /// One has in the cycle before.
     pub valid: Signal<Out, Bit>,
-    /// What that was.
+    /// The data that was read.
     pub data: Signal<Out, T>,
     memory: LutRam<T, 3>,
     /// The FIFO whose packet comes in this cycle, one-hot.
@@ -65,7 +65,7 @@ pub struct Fetch<T: Synth> {
     read_pointers: Register<Bits<4>>,
     /// Where what was read is in the memory.
     read_address: Register<Bits<3>>,
-    /// What was read came in the cycle before, and is not in the memory.
+    /// The data that was read arrived in the cycle before, and is not in the memory.
     just_came: Register<Bit>,
     /// The pointers of the next cycle.
     next_write: Signal<Local, Bits<4>>,
@@ -173,7 +173,7 @@ struct Place {
     pointers: Signal<In, Bits<4>>,
     /// The channel's number, and below it its pointer.
     address: Signal<Out, Bits<3>>,
-    /// What the address is made from, bit by bit.
+    /// The parts of the address, bit by bit.
     nowhere: Constant<Bits<3>>,
 }
 

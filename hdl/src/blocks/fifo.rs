@@ -39,7 +39,7 @@ pub struct Fifo<T: Synth, const A: usize, const C: usize> {
     pub reset: Signal<In, Bit>,
     /// Offers `write_data`.
     pub write: Signal<In, Bit>,
-    /// What is written, if it is ready.
+    /// The data to write, if it is ready.
     pub write_data: Signal<In, T>,
     /// Not full.
     pub ready: Signal<Out, Bit>,

@@ -35,7 +35,7 @@ pub struct Fork {
     pub ready: Signal<In, Bit>,
     /// Something is written to it, if it is ready.
     pub write: Signal<In, Bit>,
-    /// What is written goes aside.
+    /// The written packet goes aside.
     pub aside: Signal<In, Bit>,
     /// The first packet is taken, if there is one.
     pub read: Signal<In, Bit>,

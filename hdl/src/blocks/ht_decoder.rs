@@ -1,4 +1,4 @@
-//! What the doublewords from the host say, as a packet of each kind.
+//! Decoding of the host's doublewords, as a packet of each kind.
 //!
 //! ```text
 //!             ┌─ command ──────────────> posted, nonposted, responds

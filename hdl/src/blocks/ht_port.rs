@@ -18,10 +18,10 @@
 //! ([`DoublewordsBeat`]): [`HtDecoder`] stands in front of the receive buffers, [`HtEncoder`] in front of
 //! the transmit FIFOs, behind which there is no time for it. On the engine's side are beats of fields.
 //!
-//! What comes from the host has a place, since the host holds a credit for it; the packet's command
-//! chooses the buffer. The three buffers move on independently, and each place that is freed
-//! gives its credit back in the same cycle. To the host goes one packet a cycle, round robin
-//! among the channels whose first packet may go, which is found out a cycle ahead.
+//! A packet from the host always has a place, since the host holds a credit for it; the packet's
+//! command chooses the buffer. The three buffers move on independently, and each place that is
+//! freed gives its credit back in the same cycle. To the host goes one packet per cycle, round
+//! robin among the channels whose first packet may go, which is found out a cycle ahead.
 //!
 //! A read carries the number of posted writes before it, modulo 2^16: `received` towards the
 //! requester, `queued` towards the host, where it may go when as many have gone
@@ -92,7 +92,7 @@ pub struct HtPort {
     pub nonposted_valid: Signal<Out, Bit>,
     /// That read.
     pub nonposted_data: Signal<Out, HtBeat>,
-    /// How many writes of the host came before it, modulo 2^16.
+    /// The number of writes of the host before it, modulo 2^16.
     pub nonposted_before: Signal<Out, Bits<16>>,
     /// A response of the host's memory.
     pub memory_valid: Signal<Out, Bit>,

@@ -38,7 +38,7 @@ pub struct LateFifo<T: Synth> {
     pub reset: Signal<In, Bit>,
     /// Something is written, if it is ready.
     pub write: Signal<In, Bit>,
-    /// What the cycle before has written.
+    /// The data of the previous cycle's write.
     pub write_data: Signal<In, T>,
     /// Not full.
     pub ready: Signal<Out, Bit>,

@@ -37,7 +37,7 @@ pub struct PingPong<T: Synth> {
     pub reset: Signal<In, Bit>,
     /// Offers `write_data`.
     pub write: Signal<In, Bit>,
-    /// What is written, if it is ready.
+    /// The data to write, if it is ready.
     pub write_data: Signal<In, T>,
     /// Not full.
     pub ready: Signal<Out, Bit>,

@@ -59,7 +59,7 @@ pub struct Requester {
     pub nonposted_valid: Signal<In, Bit>,
     /// That read.
     pub nonposted_data: Signal<In, HtBeat>,
-    /// How many writes of the host came before it, modulo 2^16.
+    /// The number of writes of the host before it, modulo 2^16.
     pub nonposted_before: Signal<In, Bits<16>>,
     /// A response of the network.
     pub response_valid: Signal<In, Bit>,
@@ -142,7 +142,7 @@ pub struct Requester {
     write: Constant<PacketBeat>,
     read: Constant<PacketBeat>,
     response: Constant<HtBeat>,
-    /// What answers a failed read.
+    /// The answer to a failed read.
     pub(crate) refusal: Constant<HtBeat>,
 }
 

@@ -73,7 +73,7 @@ pub struct Responder {
     pub(crate) responses: PingPong<PacketBeat>,
     /// In step with it: they are for this node.
     pub(crate) stays: SkidBuffer<Bit>,
-    /// What becomes of the answer.
+    /// The response made from the answer.
     response: Signal<Local, PacketBeat>,
     is_response: Signal<Local, Bit>,
     /// Its origin is known.

@@ -92,7 +92,7 @@ pub struct Switch {
     pub transmit_ready: [Signal<In, Bits<4>>; 6],
     /// The transmit FIFO that is written.
     pub transmit_valid: [Signal<Out, Bits<4>>; 6],
-    /// What was written into one in the cycle before.
+    /// The packet written into one in the cycle before.
     pub transmit_packet: [Signal<Out, PacketBeat>; 6],
     /// The host side takes a request.
     pub request_out_ready: Signal<In, Bit>,
@@ -123,7 +123,7 @@ pub struct Switch {
     taken: Signal<Local, Bits<INPUTS>>,
     channel: [Signal<Local, Bits<2>>; 6],
     freed: [Signal<Local, Bits<4>>; 6],
-    /// What arrives, and what is received, where packets can come.
+    /// The arriving and the received packets, where packets can come.
     arrives: [Signal<Local, Bits<4>>; 6],
     received: [Signal<Local, Bits<4>>; 6],
     /// The virtual channels that a link has.

@@ -88,7 +88,7 @@ pub struct SwitchInput {
     comes: Signal<Local, Bits<8>>,
     /// It is offered packets for which it may have no place.
     asks: Constant<Bit>,
-    /// What a way can have.
+    /// The mask of the ways that a packet can take.
     ways: Constant<Bits<8>>,
     /// There are two places.
     several: Constant<Bit>,
@@ -230,7 +230,8 @@ impl Logic for SwitchInput {
         } else if self.head.val().any() {
             self.first.d.next = self.head.val();
         }
-        // After a cycle in which one is taken `behind` comes from the memory, whatever this becomes.
+        // After a cycle in which one is taken `behind` comes from the memory, independent of this
+        // value.
         self.second.d.next = 0.into();
         if self.behind.val().any() {
             self.second.d.next = self.behind.val();

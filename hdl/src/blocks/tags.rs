@@ -101,7 +101,7 @@ pub struct TagTable<const W: usize> {
     compared: Lower,
     /// The lowest free tag is taken.
     taken: Signal<Local, Bit>,
-    /// What returns is lower than `number`.
+    /// The returning tag is lower than `number`.
     lower: Signal<Local, Bit>,
     /// It is lower than all of the rest.
     lower_than_rest: Signal<Local, Bit>,

@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(turns.into.map(u32::count_ones), [6, 6, 14, 14, 22, 22, 24]);
     }
 
-    /// What the packets from anywhere to anywhere take, by output.
+    /// Returns the turns that packets between any two nodes take, by output.
     fn taken(topology: &Topology) -> Turns {
         let router = Router::new(topology);
         let (mut into, mut crossing) = ([0u32; OUTPUTS], 0u32);

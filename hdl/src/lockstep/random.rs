@@ -1,4 +1,4 @@
-//! What traffic draws from: a generator, or the words of an earlier run.
+//! The source of random words for traffic: a generator, or the words of an earlier run.
 //!
 //! With the outputs that it sees, what a traffic draws decides all that it does. So a run is known
 //! by its words, cycle by cycle, and [`super::shortest`] takes some of them away: traffic makes
@@ -11,7 +11,7 @@ use std::vec;
 use rand_core::{Rng, SeedableRng, TryRng};
 use rand_pcg::Pcg32;
 
-/// What is drawn in a cycle.
+/// The words drawn in a cycle.
 pub type Words = Vec<u32>;
 
 /// Where words come from; it keeps those that were drawn.
@@ -52,7 +52,7 @@ impl Random {
         self.drawn.push(Words::new());
     }
 
-    /// What was drawn in each cycle.
+    /// Returns the words drawn in each cycle.
     pub fn drawn(self) -> Vec<Words> {
         self.drawn
     }

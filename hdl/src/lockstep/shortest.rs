@@ -11,14 +11,14 @@
 use super::random::Words;
 use super::{Outcome, Pair};
 
-/// What it takes to build a pair, in cycles that are simulated: the bound of a search must hold for
+/// The cost of building a pair, in cycles that are simulated: the bound of a search must hold for
 /// many short runs, too.
 const BUILD_CYCLES: u64 = 10;
 
 /// A run that fails without anything that can be left out.
 #[derive(Debug)]
 pub struct Shortest {
-    /// How it ended; the history has all of its cycles.
+    /// The outcome; the history has all of its cycles.
     pub outcome: Outcome,
     /// No cycle can be left out: the search has seen its end.
     pub is_minimal: bool,
@@ -52,7 +52,7 @@ struct Search<'b> {
     build: &'b dyn Fn() -> Pair,
     /// The best so far. It ends with the cycle of the difference.
     words: Vec<Words>,
-    /// How many may still be simulated.
+    /// The cycles that may still be simulated.
     cycles: u64,
     /// Without any of its cycles it does not fail.
     is_minimal: bool,
@@ -218,7 +218,8 @@ mod tests {
         }
     }
 
-    /// Every block's, whatever the traffic makes of words that are missing.
+    /// A search in every block ends in time, also where the traffic has to do without missing
+    /// words.
     #[test]
     fn a_search_in_any_block_ends_in_time_with_what_fails() {
         for bench in BENCHES {

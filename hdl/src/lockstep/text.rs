@@ -65,7 +65,7 @@ pub fn traffic(outcome: &Outcome, inputs: &[Port], most: usize) -> String {
     text
 }
 
-/// What differs, in a sentence.
+/// Describes the difference in a sentence.
 pub fn difference(mismatch: &Mismatch) -> String {
     let Mismatch {
         cycle,
@@ -181,7 +181,8 @@ impl<'p> Shown<'p> {
     }
 }
 
-/// What is on a port: a packet by its fields, those of zero left out, and anything else as a number.
+/// Describes the value on a port: a packet by its fields, those of zero left out, and anything else
+/// as a number.
 fn number(port: &Port, value: Value) -> String {
     if port.bits == DoublewordsBeat::BITS {
         return doublewords(DoublewordsBeat::from_value(value));
@@ -192,7 +193,7 @@ fn number(port: &Port, value: Value) -> String {
     }
 }
 
-/// What doublewords say, and themselves if others would say the same.
+/// Describes what doublewords say, and the doublewords themselves if others would say the same.
 fn doublewords(beat: DoublewordsBeat) -> String {
     let said = beat.fields();
     let text = packet(HtBeat::FIELDS, said.value());

@@ -1,10 +1,10 @@
-//! What rust-hdl generates, as a person would have written it.
+//! Tidies the Verilog of rust-hdl into what a person would have written.
 //!
 //! rust-hdl gives every instance a module of its own, called after its path, and copies clock and
 //! reset into a variable for each instance, within the block's logic. Here equal modules become
-//! one, called after what it is; copies of inputs give way to the inputs themselves, so that tools
-//! see a plain clock; operands get the width of what they make (see [`super::width`]); ports are declared
-//! where they are listed, one a line; and needless blanks go. Called by [`super::of`].
+//! one, named after its function; copies of inputs give way to the inputs themselves, so that tools
+//! see a plain clock; operands get the width of what they make (see [`super::width`]); ports are
+//! declared where they are listed, one per line; and needless blanks go. Called by [`super::of`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ pub(super) fn tidy(text: &str, name: &str) -> String {
     texts.join("\n")
 }
 
-/// What rust-hdl calls the outermost module.
+/// The name that rust-hdl gives the outermost module.
 const TOP: &str = "top";
 
 /// A module as it was generated.
@@ -74,7 +74,7 @@ fn clean(line: &str) -> String {
 }
 
 impl Module {
-    /// What is nothing but an input under another name gives way to the input.
+    /// Replaces names that only stand for an input by the input.
     fn connect_inputs(&mut self) {
         let mut inputs = BTreeMap::new();
         let mut variables = BTreeMap::new();
@@ -300,7 +300,7 @@ fn with_ports<'b>(ports: &str, body: &'b [String]) -> (String, Vec<&'b str>) {
 }
 
 impl Module {
-    /// What to call a module that stands for a primitive: its kind and its sizes.
+    /// Returns the name of a module that stands for a primitive: its kind and its sizes.
     fn primitive(&self) -> Option<String> {
         let width = |port: &str| {
             self.body.iter().find_map(|line| {

@@ -13,7 +13,7 @@ mod parse;
 
 use parse::{Expression, Operator, Unary, declared_names, expression};
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Debug)]
 enum Named {
     /// A wire, variable or port of this many bits.
@@ -55,7 +55,7 @@ enum Binds {
     Whole,
     /// `~x`.
     Unary,
-    /// `|x`, which nobody wants to read beside another bar.
+    /// `|x`, which is hard to read beside another bar.
     Reduction,
     Binary(Operator),
 }
@@ -149,7 +149,8 @@ impl Names {
         })
     }
 
-    /// How many of the lowest bits can be ones, of an expression in a context of `width` bits.
+    /// Returns the number of the lowest bits that can be ones, of an expression in a context of
+    /// `width` bits.
     fn bound(&self, expression: &Expression, width: usize) -> Option<usize> {
         let bound = match expression {
             Expression::Number(bits) => length(bits),

@@ -1,4 +1,4 @@
-//! What was built before, found by its content.
+//! A cache of earlier builds, found by their content.
 //!
 //! Each build is a directory, named by a hash of everything that it was made from, which also
 //! stands in it (`made-from`), so that two builds of the same hash are told apart, with the length of
@@ -23,7 +23,7 @@ use super::{VerilatedError, file_error};
 pub(super) struct Cache {
     /// None where the user has none: what is built is kept no longer than it is needed.
     directory: Option<PathBuf>,
-    /// Whether what is there is taken, not replaced.
+    /// Whether an existing build is taken, not replaced.
     finds: bool,
 }
 
@@ -96,7 +96,7 @@ impl Cache {
         }
     }
 
-    /// What is made from `key`: as it was left by an earlier `build`, or by this one.
+    /// Returns the build of `key`: one left by an earlier `build`, or by this one.
     pub fn get(
         &self,
         key: &[&str],
@@ -146,7 +146,7 @@ impl Cache {
             return moved(new);
         }
         if self.finds && is_it(&target) {
-            // Somebody else was faster.
+            // Another process was faster.
             return Ok(Build::kept(target, true));
         }
         let there = fs::read(target.join(MADE_FROM)).unwrap_or_default();
@@ -159,7 +159,7 @@ impl Cache {
         let _ = fs::rename(&target, aside.path());
         match fs::rename(path, &target) {
             Ok(()) => moved(new),
-            // Somebody else was faster again, or what is there cannot be moved.
+            // Another process was faster again, or what is there cannot be moved.
             Err(_) => Ok(Build::temporary(new)),
         }
     }
@@ -190,7 +190,7 @@ fn say_unkept(error: &VerilatedError) {
     });
 }
 
-/// What a build was made from.
+/// The file that says what a build was made from.
 const MADE_FROM: &str = "made-from";
 
 /// The files of the build at `path` and the length of each, as they stand behind what it was made from:
@@ -208,7 +208,7 @@ fn files(path: &Path) -> io::Result<String> {
     Ok("\n--\n".to_owned() + &lines.concat())
 }
 
-/// How the name of a build that is not ready begins, before [`RANDOM`] letters and digits.
+/// The prefix of the name of a build that is not ready, before [`RANDOM`] letters and digits.
 const UNREADY: &str = ".verilated-";
 
 const RANDOM: usize = 6;
@@ -227,7 +227,7 @@ fn temporary(directory: Option<&Path>) -> Result<TempDir, VerilatedError> {
         .map_err(|error| file_error(&directory, error))
 }
 
-/// How long no build takes.
+/// A time that no build takes.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Removes from the cache's `directory` what builds have left that were killed.

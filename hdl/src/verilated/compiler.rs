@@ -17,7 +17,8 @@ pub(super) struct Compiler {
 }
 
 impl Compiler {
-    /// What `$CXX` names, else the first of `c++`, `g++` and `clang++` that can be run.
+    /// Finds the compiler that `$CXX` names, else the first of `c++`, `g++` and `clang++` that can
+    /// be run.
     pub fn find() -> Result<Self, VerilatedError> {
         if let Some(named) = std::env::var_os("CXX").and_then(|words| Self::named(&words)) {
             return named;
@@ -56,7 +57,7 @@ impl Compiler {
         Ok(compiler)
     }
 
-    /// What tells it from other compilers: how it is called, and what it says of its version.
+    /// Returns the identity of the compiler: its name, and its own words about its version.
     pub fn identity(&self) -> String {
         let words = std::iter::once(&self.program).chain(&self.arguments);
         let mut identity: String = words.map(|word| format!("{word:?} ")).collect();
@@ -85,7 +86,7 @@ mod tests {
 
     use crate::tool::ToolError;
 
-    /// What `$CXX` names when it is `words`.
+    /// Returns the compiler that `$CXX` names when it is `words`.
     fn named(words: &str) -> Result<Compiler, VerilatedError> {
         Compiler::named(OsStr::new(words)).unwrap()
     }

@@ -1,5 +1,5 @@
-//! What lies beside the blocks' files: a README for who opens the directory, and a Makefile that runs
-//! everything in other people's tools. Called by `sme rtl verilog`.
+//! The files beside the blocks' own: a README for readers of the directory, and a Makefile that
+//! runs everything in other people's tools. Called by `sme rtl verilog`.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use crate::beat::{DoublewordsBeat, HtBeat, PacketBeat};
 use crate::bench::{Bench, ENGINE};
 use crate::synthesis::SYNTHESIS;
 
-/// What fails in Yosys where there are latches, or nets that nobody drives or more than one does.
+/// Commands that fail in Yosys where there are latches, or nets without a driver or with several.
 const CHECK: &str = "proc; flatten; check -assert; \
     select -assert-none t:$$dlatch t:$$adlatch t:$$dlatchsr t:$$sr";
 
@@ -117,13 +117,13 @@ Of a command, bits 0 to 5 say what it is:
 | Bits 0-5 | Packet | Channel |
 |---|---|---|
 | 01xxxx | sized read: of doublewords if bit 2 is 1, else of bytes | reads |
-| 101xxx | posted sized write, likewise; bit 0: coherent | posted writes |
+| 101xxx | posted sized write, of doublewords or bytes as above; bit 0: coherent | posted writes |
 | 110000 | read response | responses |
 
 and the others, of a request: bits 16-20 the source tag of a read; bits 22-25 the count, less one, of the
 doublewords of data, and of the mask where there is one; of a read of bytes the mask of its doubleword. Bits
 26-63: the address from bit 2 on, of which an extension (111110 in bits 0-5) has bits 40-63 in its own bits 8-31.
-Of a response: bits 16-20 the tag; bits 21 and 29 say that the read failed, both of them that nobody is at its
+Of a response: bits 16-20 the tag; bits 21 and 29 say that the read failed, both of them that no node is at its
 address; bits 22-25 the count. The mask is of the 32 bytes around the address. A request that is none of these,
 or of more than eight bytes, is taken as one to an address of no node.
 ",
@@ -207,7 +207,7 @@ verilator-%: $(BUILD)/%/bench sme_%_vectors.hex
 $(BUILD)/%/bench: sme_%.v sme_%_bench.v | $(BUILD)
 \t$(VERILATOR) --binary -O1 --top-module sme_$*_bench --Mdir $(BUILD)/$* -o bench $^
 
-# As `sme rtl report` does, which looks for latches and for nets that nobody drives first; what it takes
+# As `sme rtl report` does, which looks for latches and for nets without a driver first; what it takes
 # goes to $(BUILD)/BLOCK.stat, too.
 CHECK = {CHECK}
 SYNTHESIS = {SYNTHESIS}

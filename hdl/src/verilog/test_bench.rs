@@ -73,7 +73,7 @@ impl TestBench {
     }
 }
 
-/// What the names of a bench's wires begin with: to inputs, from outputs.
+/// The prefixes of a bench's wires: to inputs, from outputs.
 pub(super) const DRIVE: &str = "drive";
 pub(super) const GOT: &str = "got";
 

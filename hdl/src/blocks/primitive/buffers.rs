@@ -30,7 +30,7 @@ pub struct Buffers {
     pub clock: Signal<In, Clock>,
     /// The buffers that are written, bit by bit.
     pub write: Signal<In, Bits<INPUTS>>,
-    /// What the writers write.
+    /// The data of the writers.
     pub write_data: [Signal<In, PacketBeat>; WRITERS],
     /// Where a buffer is written.
     pub write_address: [Signal<In, Bits<5>>; INPUTS],
@@ -38,7 +38,7 @@ pub struct Buffers {
     pub read_address: [Signal<In, Bits<5>>; INPUTS],
     /// Which buffer a reader takes, one-hot.
     pub select: [Signal<In, Bits<INPUTS>>; READERS],
-    /// What a reader takes.
+    /// The data for each reader.
     pub data: [Signal<Out, PacketBeat>; READERS],
     _places: Box<[Box<[PacketBeat]>]>,
     /// Where each buffer was read: what is there does not change while it is picked.

@@ -12,11 +12,11 @@ const BITS: usize = 20;
 /// (the product is too large by less than value · d ≤ 2^k, over d · 2^k, hence by less than 1/d).
 #[derive(Clone, Debug, LogicBlock)]
 pub struct Divide {
-    /// What is divided.
+    /// The dividend.
     pub value: Signal<In, Bits<BITS>>,
-    /// How often the divisor goes into it.
+    /// The quotient.
     pub quotient: Signal<Out, Bits<BITS>>,
-    /// What is left.
+    /// The remainder.
     pub remainder: Signal<Out, Bits<BITS>>,
     _divisor: u32,
 }

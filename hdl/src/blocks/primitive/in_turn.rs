@@ -39,7 +39,7 @@ pub struct InTurn {
     _inputs: u32,
     /// Those of the kind.
     _kind: u32,
-    /// What `after` is initially.
+    /// The initial value of `after`.
     _initial: u32,
     /// Which of the number's bits can be 1; all but in a broken variant.
     pub(crate) _mask: u32,

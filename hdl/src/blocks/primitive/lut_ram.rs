@@ -10,13 +10,13 @@ pub struct LutRam<T: Synth, const A: usize> {
     pub clock: Signal<In, Clock>,
     /// The place that is read.
     pub read_address: Signal<In, Bits<A>>,
-    /// What it holds.
+    /// The data at the read address.
     pub read_data: Signal<Out, T>,
     /// Whether something is written.
     pub write_enable: Signal<In, Bit>,
     /// Where.
     pub write_address: Signal<In, Bits<A>>,
-    /// What.
+    /// The data to write.
     pub write_data: Signal<In, T>,
     _places: Box<[T]>,
 }

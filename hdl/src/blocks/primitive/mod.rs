@@ -1,4 +1,4 @@
-//! What the blocks are made of and Verilog has by itself: registers, memories, parts of words.
+//! The primitives of the blocks that Verilog has by itself: registers, memories, parts of words.
 //!
 //! These and the [CRC](super::crc) are the only modules whose Verilog is written by hand; the lockstep
 //! with Verilator holds it against what the simulation does.

@@ -11,7 +11,7 @@ pub struct OneHot {
     pub one: Signal<Out, Bits<32>>,
     /// The bit of its group of four, of eight.
     pub group: Signal<Out, Bits<8>>,
-    /// What stands for 0; bit 0 but in a broken variant.
+    /// The code of 0; bit 0 but in a broken variant.
     pub(crate) _zero: u32,
 }
 

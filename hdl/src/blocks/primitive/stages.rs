@@ -13,12 +13,12 @@ pub struct Stages<T: Synth> {
     pub clock: Signal<In, Clock>,
     /// Whether the initial value is taken.
     pub reset: Signal<In, Bit>,
-    /// What goes in.
+    /// The input.
     pub d: Signal<In, T>,
-    /// What comes out.
+    /// The output.
     pub q: Signal<Out, T>,
     _initial: T,
-    /// What the registers hold, the last one's content, which `q` shows, apart; the first in front.
+    /// The contents of the registers, the first in front, without the last one's, which `q` shows.
     _inner: VecDeque<T>,
     _count: usize,
 }

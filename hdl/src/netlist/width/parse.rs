@@ -134,7 +134,8 @@ impl Expression {
         )
     }
 
-    /// What rust-hdl writes for `x` with bit `k` replaced by `b`: `x & ~(1 << k) | (b << k)`.
+    /// Recognizes what rust-hdl writes for `x` with bit `k` replaced by `b`:
+    /// `x & ~(1 << k) | (b << k)`.
     pub fn replacement(&self) -> Option<(&Self, usize, &Self)> {
         let Self::Binary(Operator::Or, kept, put) = self else {
             return None;
@@ -155,7 +156,7 @@ impl Expression {
     }
 }
 
-/// What a module's declarations say of its names.
+/// Reads the widths of a module's names from its declarations.
 pub(super) fn declared_names(body: &[String]) -> BTreeMap<String, Named> {
     let mut names = BTreeMap::new();
     for line in body {
