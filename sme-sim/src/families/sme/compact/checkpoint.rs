@@ -26,13 +26,13 @@ pub struct Checkpoint<S> {
     begun: Begun<S>,
 }
 
-/// What [`Work`] has under way besides.
+/// The work that [`Work`] has under way besides.
 pub struct UnderWay {
     /// Events in their order: when and what.
     pub pending: Box<[(u64, u32)]>,
     /// Lines about which something is remembered: their number, what waits for them, their marks.
     pub lines: Box<[(u16, u32, u8)]>,
-    /// What the bridge has not taken.
+    /// Writes that the bridge has not taken.
     pub bridge: Box<[Written]>,
     /// The bridge is at work.
     pub bridge_busy: bool,
@@ -40,12 +40,12 @@ pub struct UnderWay {
     pub origins: [u32; 2],
     /// Events so far.
     pub events: u64,
-    /// [`Work::by_the_way_until`]
-    pub by_the_way_until: u64,
+    /// [`Work::elided_until`]
+    pub elided_until: u64,
 }
 
 impl<S: Copy + Default> Checkpoint<S> {
-    /// Keeps `run`, if no follower has anything under way but stores that nobody waits for.
+    /// Keeps `run`, if no follower has anything under way but stores that no thread waits for.
     pub fn of<L: Leader<State = S>>(run: &Run<'_, L>) -> Option<Box<Self>> {
         let under_way = run.work.under_way(MOST_PENDING)?;
         let follower = |&(_, code): &(u64, u32)| matches!(Event::of(code), Event::Resume(1..));
@@ -62,14 +62,14 @@ impl<S: Copy + Default> Checkpoint<S> {
                 store_under_way: run.store_under_way,
                 leaves: run.leaves.clone(),
                 counts: run.counts.clone(),
-                come: run.come,
+                received: run.received,
             },
         }))
     }
 
     /// Returns whether a run among these `arrivals`, in order of time, comes through here.
     pub fn is_passed(&self, arrivals: &[Arrival]) -> bool {
-        let next = arrivals.get(self.begun.come);
+        let next = arrivals.get(self.begun.received);
         next.is_none_or(|arrival| arrival.given >= self.state.at)
     }
 

@@ -1,10 +1,10 @@
-//! What happens to a node's cores and memory, in 32 bits: threads that go on, and transactions on
-//! lines, which are 16 bits for the line of the phase and 8 for any other.
+//! The events of a node's cores and memory, in 32 bits each: threads that go on, and transactions
+//! on lines, which are 16 bits for the line of the phase and 8 for any other.
 
 /// Number of the bridge in a transaction on the phase.
 pub const BRIDGE: u16 = 0x7ff;
 
-/// What a transaction does.
+/// The action of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// A core fetches a copy.
@@ -53,7 +53,7 @@ impl OnPhase {
         self.0 & 0x7ff
     }
 
-    /// What it does.
+    /// Returns the action.
     pub fn act(self) -> Act {
         if self.0 & Self::OWN != 0 {
             Act::Own(self.value())
@@ -117,7 +117,7 @@ impl OnFlag {
         self.0 & 1
     }
 
-    /// What it does.
+    /// Returns the action.
     pub fn act(self) -> Act {
         if self.0 & Self::READS != 0 {
             Act::Read
@@ -145,7 +145,7 @@ impl OnFlag {
 pub struct Written {
     /// To which line.
     pub line: u16,
-    /// What.
+    /// The value written.
     pub value: u8,
     /// The thread, as the machine's traces name it.
     pub origin: u32,

@@ -101,7 +101,7 @@ impl<L: Leader> Run<'_, L> {
         newest.map(|store| store.value)
     }
 
-    /// What the leader's copy of a line holds.
+    /// Returns the value in the leader's copy of a line.
     fn in_cache(&self, line: u16) -> Option<u8> {
         if line == self.plan.form.phase {
             self.work.phase_in_cache(LEADER)

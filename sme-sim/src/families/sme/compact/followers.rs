@@ -1,11 +1,12 @@
 //! The followers of a node at rest: their flags, where they are, and who holds the phase.
 //!
-//! Many a packet concerns the leader alone. Then the followers *sleep* on, and nobody looks at this.
+//! Many packets concern the leader alone. Then the followers *sleep* on, and this state is not
+//! unpacked.
 
 use super::plan::Form;
 use super::work::Work;
 
-/// What is the followers' of a node at rest, two bytes a thread.
+/// The followers' state of a node at rest, two bytes per thread.
 #[derive(Clone, Debug)]
 pub struct FollowersAtRest {
     /// Their flags, then all threads, a byte each; then the holders and the spinners of the phase, a

@@ -100,13 +100,15 @@ impl<L: Leader> Run<'_, L> {
         }
     }
 
-    /// What follows a follower's read of the phase is known when that starts.
+    /// Returns whether the consequences of a follower's read of the phase are known when the read
+    /// starts.
     pub(super) fn foretells(&self) -> bool {
-        self.by_the_way && self.plan.form.foretells
+        self.elide_rereads && self.plan.form.foretells
     }
 
-    /// What a follower does when its read of the phase ends, till it sets its flag: the steps of
-    /// [`Self::follower_has_phase`] and [`Self::follower_goes_on`], at the times at which they happen.
+    /// Performs a follower's steps from the end of its read of the phase until it sets its flag:
+    /// the steps of [`Self::follower_has_phase`] and [`Self::follower_goes_on`], at the times at
+    /// which they happen.
     #[inline]
     fn foretell(&mut self, fetched: Fetched) {
         let (form, number) = (&self.plan.form, fetched.core);
@@ -115,7 +117,7 @@ impl<L: Leader> Run<'_, L> {
         if core.step == step::WAIT {
             let episode = core.episode;
             self.departs_at(episode, now);
-            self.work.happens_at(now);
+            self.work.count_elided_at(now);
             let core = &mut self.work.cores[usize::from(number)];
             if episode == self.plan.last_episode {
                 core.step = step::ENDED;
@@ -131,20 +133,20 @@ impl<L: Leader> Run<'_, L> {
         let value = fetched.value ^ 1;
         self.work.will_set_own_flag(form, number, value, now);
         self.work.spin_on_phase(number);
-        self.work.happens_at(now + form.operation);
+        self.work.count_elided_at(now + form.operation);
     }
 
     /// A follower looks at the phase again, as it waits for it to change.
     fn looks_again(&mut self, number: u16) {
         let work = &mut *self.work;
         let same = work.phase_in_cache(number) == Some(work.cores[usize::from(number)].phase);
-        if !self.by_the_way || !same || work.fetches_phase(number) {
+        if !self.elide_rereads || !same || work.fetches_phase(number) {
             return self.after_operation(number);
         }
         // It will find what it finds now, and spin.
         work.cores[usize::from(number)].step = step::WAIT;
         work.spin_on_phase(number);
-        work.happens(self.plan.form.operation);
+        work.count_elided(self.plan.form.operation);
     }
 
     /// Begins an episode, perhaps late.

@@ -4,7 +4,7 @@
 //! for barriers whose nodes have one thread that leads and others that follow ([`Leader`]): the
 //! same transactions on the same lines in the same order, the same packets over the same engine,
 //! switches and links. What is different is what the simulator keeps. A node's cores and memory are
-//! two bytes a thread while nothing happens to them (`rest`), and are simulated from one rest to
+//! two bytes per thread while nothing happens to them (`rest`), and are simulated from one rest to
 //! the next (`run`) in working memory that a worker has once (`work`), some of it twice
 //! (`checkpoint`); between nodes everything is as it was (`node`). That both forms give the same
 //! times is a test (`tests/compact`); that every transaction on a line here leaves what the [table
@@ -49,7 +49,7 @@ use crate::time::Time;
 use node::CompactNode;
 use plan::Plan;
 
-/// Simulated time after which whoever watches a run is told how far it is.
+/// Simulated time after which the watcher of a run is told of its progress.
 const TOLD_EVERY: Time = Time::from_ns(10_000);
 
 /// A cluster in compact form, in which a barrier runs.
@@ -108,7 +108,7 @@ impl<L: Leader> CompactCluster<L> {
             && (self.nodes.iter()).all(|n| n.is_quiet() && n.engine().engine().is_quiet())
     }
 
-    /// How far a run is, for another thread of the host to look at meanwhile.
+    /// Returns a gauge of the run's progress that another thread of the host can read meanwhile.
     pub fn gauge(&self) -> Arc<Gauge> {
         Arc::clone(&self.plan.gauge)
     }
@@ -207,8 +207,9 @@ impl<L: Leader> System for CompactCluster<L> {
         self.among.exchanged
     }
 
-    /// What the readable form counts, at the end of a run. While nodes run ahead of their packets each has
-    /// its cores and memory twice; the working memory of the workers is not counted.
+    /// Counts what the readable form counts, at the end of a run. While nodes run ahead of their
+    /// packets each has its cores and memory twice; the working memory of the workers is not
+    /// counted.
     fn bytes_per_thread(&self) -> u64 {
         let bytes = self
             .nodes

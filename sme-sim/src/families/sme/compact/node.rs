@@ -70,13 +70,13 @@ struct Inside<L: Leader> {
     /// From here on the last run does not tell what happens: a packet has come, or there has been no
     /// run. Picoseconds.
     void_from: u64,
-    /// How much of what the last run brought has left.
+    /// The number of outputs of the last run that have left.
     left: usize,
-    /// What leaves of what the last run brought, in order of time.
+    /// The outputs of the last run, in order of time.
     leaves: Leaving,
-    /// What still leaves of earlier runs.
+    /// The outputs of earlier runs that have not left yet.
     settled: Leaving,
-    /// What came in the last run.
+    /// The arrivals of the last run.
     arrivals: SmallVec<[Arrival; 1]>,
     me: u32,
     /// `before` is not the very first.
@@ -93,7 +93,7 @@ struct Inside<L: Leader> {
     checkpoint: Option<Box<Checkpoint<L::State>>>,
 }
 
-/// What a run came to that is not part of the record yet.
+/// The result of a run that is not part of the record yet.
 struct After<S> {
     rest: Rest<S>,
     /// The followers, unless they have slept.
@@ -106,7 +106,7 @@ impl<L: Leader> Inside<L> {
     const NEAR: Range<usize> = 0..offset_of!(Self, before);
 }
 
-/// What a worker keeps for all its nodes.
+/// The working memory of a worker for all its nodes.
 #[derive(Default)]
 pub struct Workspace {
     outputs: Outputs,
@@ -174,7 +174,7 @@ impl<L: Leader> CompactNode<L> {
         self.inside.as_ref().map(|inside| inside.newest())
     }
 
-    /// How many of its threads have not ended.
+    /// Returns the number of its threads that have not ended.
     pub(super) fn unfinished(&self) -> u32 {
         self.rest().map_or(0, |rest| rest.unfinished)
     }
@@ -208,8 +208,7 @@ impl<L: Leader> CompactNode<L> {
             + self.record.heap_bytes()
     }
 
-    /// Whatever has been run is part of the record from now on: nothing can come any more that would
-    /// make it void.
+    /// Makes the last run part of the record: no arrival can make it void any more.
     pub(super) fn settle(&mut self) {
         let Some(inside) = &mut self.inside else {
             return;
@@ -267,7 +266,7 @@ impl<L: Leader> CompactNode<L> {
         }
     }
 
-    /// What happens `now`; the next thing that comes from elsewhere happens at `next_at`.
+    /// Performs `event` at `now`; the next input from elsewhere is due at `next_at`.
     fn perform(&mut self, event: Event, (now, next_at): (Time, Time), outbox: &mut Outbox<Input>) {
         match event {
             Event::HostReady => {
@@ -372,7 +371,7 @@ impl<L: Leader> Inside<L> {
         settled.unwrap_or(u64::MAX).min(leaves.unwrap_or(u64::MAX))
     }
 
-    /// What leaves then.
+    /// Takes the output that leaves next.
     fn pop_leaves(&mut self) -> Option<Leaves> {
         let at = self.next_leaves();
         if self.settled.first().is_some_and(|&(first, _)| first == at) {
@@ -385,7 +384,7 @@ impl<L: Leader> Inside<L> {
     }
 }
 
-/// What a packet that the engine gives at `given` does inside when it is there at `at`.
+/// Translates a packet that the engine gives at `given` into its arrival inside at `at`.
 fn arrival<L: Leader>(plan: &Plan<L>, given: Time, at: Time, packet: &HtPacket) -> Option<Arrival> {
     let HtPacket::Write {
         address,

@@ -1,4 +1,5 @@
-//! What all nodes of compact form have in common: where flags lie, what things take, who leads.
+//! The constants that all nodes of compact form share: where flags lie, times, and the leading
+//! thread.
 //!
 //! Times are picoseconds here and in the whole compact form.
 
@@ -47,13 +48,13 @@ pub struct Plan<L> {
     pub last_episode: u32,
     /// Where threads come late.
     pub skew: Option<Box<Skew>>,
-    /// What each node is like inside.
+    /// The inner layout and times of each node.
     pub form: Form,
-    /// How far the run is.
+    /// The progress of the run.
     pub gauge: Arc<Gauge>,
 }
 
-/// What each node is like inside. Times in picoseconds.
+/// The inner layout and times of each node. Times in picoseconds.
 #[derive(Debug)]
 pub struct Form {
     /// Seed of everything that is drawn.
@@ -70,24 +71,24 @@ pub struct Form {
     pub first_flag: u16,
     /// The class of each thread's socket, and, last, of the bridge's.
     pub classes: Vec<u8>,
-    /// What things take, by class.
+    /// The times of transactions, by class.
     pub ways: Vec<Ways>,
-    /// What a follower does from when it reads the phase till it sets its flag takes a time that is
-    /// known: nothing disturbs it, and none comes late.
+    /// Whether the time from a follower's read of the phase until it sets its flag is known:
+    /// nothing disturbs it, and no follower arrives late.
     pub foretells: bool,
     /// Of each class, the first that takes as long to ask, and to ask again.
     pub asks_as: Vec<usize>,
     /// A hit, and what the program does with it.
     pub hit: u64,
-    /// What the program does around an operation.
+    /// The program's own instructions around an operation.
     pub operation: u64,
     /// A hit in level 1.
     pub l1: u64,
-    /// How long a line's home is taken by a transaction at least.
+    /// The least time for which a transaction occupies a line's home.
     pub occupancy: u64,
     /// From a core's store to the host link's queue, for thread 0.
     pub to_link: u64,
-    /// What the bridge takes for a packet.
+    /// The time that the bridge takes for a packet.
     pub bridge: u64,
     /// Between two posted stores of a core.
     pub store_gap: u64,
@@ -97,7 +98,7 @@ pub struct Form {
     pub misses: u32,
 }
 
-/// What a core's transactions take, by where its socket is.
+/// The times of a core's transactions, by the place of its socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ways {
     /// From a miss to the line's home.
@@ -195,7 +196,7 @@ impl<L: Leader> Plan<L> {
 }
 
 impl Form {
-    /// What transactions of thread `core` take.
+    /// Returns the class of thread `core`, and the times of its transactions.
     #[inline]
     pub fn ways(&self, core: u16) -> (usize, Ways) {
         let class = usize::from(self.classes[usize::from(core)]);

@@ -1,4 +1,5 @@
-//! A node's cores and memory while nothing happens to them: two bytes a thread, and a little more.
+//! A node's cores and memory while nothing happens to them: two bytes per thread, and a little
+//! more.
 //!
 //! At rest no line is on its way, every store has left, and each thread waits for its phase (the
 //! leader for a flag) or has ended. What that state is fits into a byte for each line and one for
@@ -16,15 +17,15 @@ use crate::parts::inline::heap_bytes;
 /// The leader of a node.
 #[derive(Clone, Copy, Debug)]
 pub struct First<S> {
-    /// What it remembers.
+    /// The state that its program keeps.
     pub state: S,
-    /// What it has asked for.
+    /// The step that it has asked for.
     pub step: Step,
     /// Of a [`Step::WaitAll`], how many flags it has seen.
     pub passed: u32,
     /// Its episode.
     pub episode: u32,
-    /// What it is told when it goes on.
+    /// The answer that it gets when it goes on.
     pub answer: u8,
     /// Where its program is.
     pub stage: Stage,
@@ -72,20 +73,20 @@ pub struct Phase {
     pub copies: u8,
     /// Memory is older.
     pub dirty: bool,
-    /// Who answers probes; [`u16::MAX`]: nobody.
+    /// The core that answers probes, or [`NO_CORE`].
     pub owner: u16,
 }
 
 /// No core.
-pub const NOBODY: u16 = u16::MAX;
+pub const NO_CORE: u16 = u16::MAX;
 
 impl Phase {
-    /// Nobody has touched it.
+    /// A phase that no core has touched.
     pub const NEW: Phase = Phase {
         memory: 0,
         copies: 0,
         dirty: false,
-        owner: NOBODY,
+        owner: NO_CORE,
     };
 }
 
@@ -96,7 +97,7 @@ pub struct Rest<S> {
     lines: SmallVec<[u8; 64]>,
     /// Lines whose homes are taken beyond this state's time, and until when in picoseconds.
     busy: SmallVec<[(u16, u64); 2]>,
-    /// Who wrote last to which line, of those to which others than followers write.
+    /// The last writer of each line to which others than followers write.
     writers: SmallVec<[(u16, u32); 4]>,
     random: Pcg32,
     phase: Phase,
@@ -141,7 +142,7 @@ impl<S: Copy + Default> Rest<S> {
         work.bits[..flags.start].copy_from_slice(before);
         work.bits[flags.end..].copy_from_slice(after);
         if cfg!(debug_assertions) {
-            // Whoever does not wake them is found out.
+            // Code that forgets to wake the followers is found out.
             work.bits[flags].fill(0xff);
             work.cores.fill(Core::default());
             work.holders.fill(u64::MAX);
@@ -158,7 +159,7 @@ impl<S: Copy + Default> Rest<S> {
         self.first
     }
 
-    /// What `work` has come to, but for what is under way there.
+    /// Packs the state that `work` has reached, without what is under way there.
     pub fn pack(form: &Form, work: &Work, first: First<S>) -> Self {
         let flags = form.flags();
         let (before, after) = (&work.bits[..flags.start], &work.bits[flags.end..]);
@@ -187,7 +188,7 @@ impl<S: Copy + Default> Rest<S> {
         self.first.episode
     }
 
-    /// What the leader has asked for.
+    /// Returns the step that the leader has asked for.
     pub fn step(&self) -> Step {
         self.first.step
     }

@@ -1,4 +1,4 @@
-//! What the threads of one node do, from a state of rest to the next: the followers of a barrier, and
+//! A run of one node's threads, from a state of rest to the next: the followers of a barrier, and
 //! the bridge. The leader's part stands in [`super::first`].
 //!
 //! Operations are performed as in [`crate::families::sme::cluster::operate`], with the same events in the same
@@ -30,13 +30,13 @@ pub struct Arrival {
     pub at: u64,
     /// The line that it writes.
     pub line: u16,
-    /// What it writes there.
+    /// The value that it writes there.
     pub value: u8,
     /// The thread that sent it, as the machine's traces name it.
     pub origin: u32,
 }
 
-/// What leaves a node's cores and memory.
+/// An output of a node's cores and memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaves {
     /// A packet that enters the host link's queue.
@@ -45,17 +45,18 @@ pub enum Leaves {
     Credit,
 }
 
-/// What leaves, with the time in picoseconds: mostly a packet and the credit of the one that came before.
+/// Outputs, with their times in picoseconds: mostly a packet and the credit of the one that came
+/// before.
 pub type Leaving = SmallVec<[(u64, Leaves); 2]>;
 
-/// What a run has counted.
+/// The counts of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     /// Events.
     pub events: u64,
     /// Arrivals and departures by episode, from the first that was touched.
     pub episodes: Vec<SpanTimes>,
-    /// How many threads have left one.
+    /// The number of departures from them.
     pub departures: u64,
     /// The number of the first of these.
     pub first_episode: u32,
@@ -77,17 +78,18 @@ pub struct Run<'a, L: Leader> {
     pub(super) stores: VecDeque<Store>,
     /// The oldest of them waits for its line.
     pub(super) store_under_way: bool,
-    /// What leaves, with the time at which it enters the link or reaches the engine.
+    /// Outputs, with the time at which each enters the link or reaches the engine.
     pub(super) leaves: Leaving,
     pub(super) counts: Counts,
-    /// So many packets have come.
-    pub(super) come: usize,
-    /// Its leader has come on, and so far that the run should be kept.
+    /// Packets received so far.
+    pub(super) received: usize,
+    /// The leader has advanced far enough to be worth a checkpoint.
     pub(super) is_far: bool,
     /// Its followers as they fell asleep, if nothing has had to do with them since.
     pub(super) asleep: Option<&'a FollowersAtRest>,
-    /// Followers that only look at the phase once more do so [by the way](Work::happens).
-    pub(super) by_the_way: bool,
+    /// Whether re-reads of an unchanged phase by followers are [counted, not
+    /// scheduled](Work::count_elided).
+    pub(super) elide_rereads: bool,
     /// It has not been kept yet.
     may_be_kept: bool,
     checkpoint: Option<Box<Checkpoint<L::State>>>,
@@ -114,18 +116,18 @@ pub struct Begun<S> {
     pub store_under_way: bool,
     pub leaves: Leaving,
     pub counts: Counts,
-    pub come: usize,
+    pub received: usize,
 }
 
-/// What a run came to.
+/// The result of a run.
 pub struct Ran<S> {
     /// The node afterwards.
     pub rest: Rest<S>,
     /// Its followers, unless they have slept all the time.
     pub followers: Option<FollowersAtRest>,
-    /// What leaves it, and when, in order of time.
+    /// The outputs of the node with their times, in order of time.
     pub leaves: Leaving,
-    /// What was counted.
+    /// The counts of the run.
     pub counts: Counts,
     /// The run on its way, if it was kept.
     pub checkpoint: Option<Box<Checkpoint<S>>>,
@@ -142,7 +144,7 @@ impl<S: Copy + Default> Begun<S> {
                 first_episode: rest.episode().min(followers.episode()),
                 ..Counts::default()
             },
-            come: 0,
+            received: 0,
         }
     }
 }
@@ -156,9 +158,9 @@ pub fn run<L: Leader>(
     arrivals: &[Arrival],
     work: &mut Work,
 ) -> Ran<L::State> {
-    let by_the_way = plan.constants.is_quiet();
-    let ran = attempt(plan, node, begin, arrivals, by_the_way, work);
-    if !(by_the_way && work.is_disturbed) {
+    let elide_rereads = plan.constants.is_quiet();
+    let ran = attempt(plan, node, begin, arrivals, elide_rereads, work);
+    if !(elide_rereads && work.is_disturbed) {
         return ran;
     }
     // What was kept may have taken it for granted as well.
@@ -169,14 +171,15 @@ pub fn run<L: Leader>(
     attempt(plan, node, begin, arrivals, false, work)
 }
 
-/// A run that, `by_the_way`, takes for granted that the phase does not change while followers only look
-/// at it once more: if it did, the work [`is disturbed`](Work::is_disturbed), and the run void.
+/// Runs the node. With `elide_rereads` the run takes for granted that the phase does not change
+/// while followers only read it once more: if it did, the work
+/// [`is disturbed`](Work::is_disturbed), and the run void.
 fn attempt<L: Leader>(
     plan: &Plan<L>,
     node: u32,
     begin: Begin<'_, L::State>,
     arrivals: &[Arrival],
-    by_the_way: bool,
+    elide_rereads: bool,
     work: &mut Work,
 ) -> Ran<L::State> {
     let begun = match begin.kept {
@@ -194,10 +197,10 @@ fn attempt<L: Leader>(
         store_under_way: begun.store_under_way,
         leaves: begun.leaves,
         counts: begun.counts,
-        come: begun.come,
+        received: begun.received,
         asleep: Some(kept.unwrap_or(begin.followers)),
         is_far: false,
-        by_the_way,
+        elide_rereads,
         may_be_kept: begin.kept.is_none(),
         checkpoint: None,
     };
@@ -219,7 +222,7 @@ fn attempt<L: Leader>(
         ..
     } = run;
     debug_assert!(work.is_at_rest());
-    work.now = work.now.max(work.by_the_way_until);
+    work.now = work.now.max(work.elided_until);
     counts.events = work.events;
     // Stable: what is due at one time stays in the order in which it was caused.
     leaves.sort_by_key(|&(at, _)| at);
@@ -266,12 +269,12 @@ impl<L: Leader> Run<'_, L> {
             }
             let next = self.work.next_ps();
             // The engine gives at an edge of its clock, after what happens at that time.
-            if let Some(arrival) = arrivals.get(self.come)
+            if let Some(arrival) = arrivals.get(self.received)
                 && arrival.given < next
             {
-                let event = Event::Receive(self.come as u32);
+                let event = Event::Receive(self.received as u32);
                 self.work.push_at(arrival.at, event);
-                self.come += 1;
+                self.received += 1;
                 continue;
             }
             let Some(event) = self.work.pop() else {

@@ -1,4 +1,4 @@
-//! What threads of compact form wait for, when they wait for ever.
+//! The conditions for which threads of compact form wait for ever.
 
 use sme_memory::{Leader, Step, Until};
 

@@ -21,7 +21,7 @@ impl Timeline {
         self.events.get(self.first).map_or(u64::MAX, |&(at, _)| at)
     }
 
-    /// What is pending, in order.
+    /// Returns the pending events, in order.
     pub fn pending(&self) -> &[(u64, u32)] {
         self.events.get(self.first..).unwrap_or_default()
     }

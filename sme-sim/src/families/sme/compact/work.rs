@@ -25,9 +25,9 @@ use crate::families::sme::cluster::transaction::NONE;
 
 /// Bits of a line with at most two holders.
 pub mod line {
-    /// What memory holds.
+    /// The value in memory.
     pub const MEMORY: u8 = 1;
-    /// What the copies hold.
+    /// The value of the copies.
     pub const COPIES: u8 = 1 << 1;
     /// Memory is older.
     pub const DIRTY: u8 = 1 << 2;
@@ -56,7 +56,7 @@ pub struct Core {
     pub step: u8,
     /// The phase it found.
     pub phase: u8,
-    /// What it is told when it goes on.
+    /// The answer that it gets when it goes on.
     pub answer: u8,
 }
 
@@ -78,25 +78,26 @@ pub struct Work {
     pub free_from: u64,
     /// The line of the phase.
     pub phase: Phase,
-    /// Who holds it.
+    /// The threads that hold a copy of it.
     pub holders: Vec<u64>,
-    /// Who spins on it.
+    /// The threads that spin on it.
     pub spinners: Vec<u64>,
     /// Threads.
     pub cores: Vec<Core>,
     /// Everything that is drawn.
     pub random: Pcg32,
-    /// Who wrote last to which line, of those to which others than followers write.
+    /// The last writer of each line to which others than followers write.
     pub writers: Vec<(u16, u32)>,
     /// Threads that have not ended.
     pub unfinished: u32,
     /// Events so far.
     pub events: u64,
-    /// When the last event is due that happens [by the way](Self::happens).
-    pub by_the_way_until: u64,
-    /// Copies of the phase went away while something happened by the way, perhaps to one of them.
+    /// The time of the last event that is [counted, not scheduled](Self::count_elided).
+    pub elided_until: u64,
+    /// Copies of the phase went away before `elided_until`: an elided re-read may have lost its
+    /// copy.
     pub is_disturbed: bool,
-    /// What the bridge has not taken.
+    /// Writes that the bridge has not taken.
     pub bridge: VecDeque<Written>,
     /// The bridge is at work.
     pub bridge_busy: bool,
@@ -132,7 +133,7 @@ impl Work {
             writers: Vec::new(),
             unfinished: 0,
             events: 0,
-            by_the_way_until: 0,
+            elided_until: 0,
             is_disturbed: false,
             bridge: VecDeque::new(),
             bridge_busy: false,
@@ -153,14 +154,14 @@ impl Work {
         debug_assert!(self.is_at_rest());
         self.now = at;
         self.events = 0;
-        self.by_the_way_until = at;
+        self.elided_until = at;
         self.is_disturbed = false;
         self.free_at.fill(0);
         self.free_from = 0;
     }
 
-    /// What is under way, if no thread has anything to do with the phase and at most `most` events
-    /// are pending.
+    /// Returns what is under way, if no thread has anything to do with the phase and at most `most`
+    /// events are pending.
     pub fn under_way(&self, most: usize) -> Option<UnderWay> {
         let fetched = self.fetching.iter().all(|&word| word == 0);
         if !fetched || self.phase_release_pending || !self.phase_waiting.is_empty() {
@@ -181,7 +182,7 @@ impl Work {
             bridge_busy: self.bridge_busy,
             origins: self.origins,
             events: self.events,
-            by_the_way_until: self.by_the_way_until,
+            elided_until: self.elided_until,
         })
     }
 
@@ -198,7 +199,7 @@ impl Work {
         self.bridge_busy = under_way.bridge_busy;
         self.origins = under_way.origins;
         self.events = under_way.events;
-        self.by_the_way_until = under_way.by_the_way_until;
+        self.elided_until = under_way.elided_until;
     }
 
     /// Returns whether nothing is under way.
@@ -241,21 +242,21 @@ impl Work {
         self.push_at(self.now + after, event);
     }
 
-    /// An event happens `after` from now that changes nothing, unless copies of the phase go away
-    /// before: it is counted, and not put in.
+    /// Counts an event `after` from now without scheduling it: it changes nothing, unless copies of
+    /// the phase go away before.
     #[inline]
-    pub fn happens(&mut self, after: u64) {
-        self.happens_at(self.now + after);
+    pub fn count_elided(&mut self, after: u64) {
+        self.count_elided_at(self.now + after);
     }
 
-    /// The same at `at`.
+    /// Counts such an event at `at`.
     #[inline]
-    pub fn happens_at(&mut self, at: u64) {
+    pub fn count_elided_at(&mut self, at: u64) {
         self.events += 1;
-        self.by_the_way_until = self.by_the_way_until.max(at);
+        self.elided_until = self.elided_until.max(at);
     }
 
-    /// What the leader reads in its copy of another line, if it has one.
+    /// Returns the value that the leader reads in its copy of another line, if it has one.
     #[inline]
     pub fn flag_in_cache(&self, number: u16) -> Option<u8> {
         let bits = self.bits[usize::from(number)];
@@ -296,7 +297,7 @@ impl Work {
         self.miss(form, 0, Event::Home(number, OnFlag::read()));
     }
 
-    /// What `core` has missed reaches its line's home.
+    /// Lets a miss of `core` reach its line's home.
     #[inline]
     fn miss(&mut self, form: &Form, core: u16, event: Event) {
         self.push(form.ways(core).1.home, event);
@@ -339,7 +340,8 @@ impl Work {
         self.miss(form, core, Event::Home(number, on));
     }
 
-    /// The leader writes to a flag of its own node, likewise.
+    /// Performs the leader's write to a flag of its own node at once, if it has the line for
+    /// itself.
     pub fn set_by_leader(&mut self, form: &Form, number: u16, value: u8, origin: u32) -> bool {
         self.origins[1] = origin;
         if number == form.phase {
@@ -472,8 +474,8 @@ impl Work {
         self.bits[index] = bits;
     }
 
-    /// A transaction of `requester` that has started will end, with this event if anybody waits for
-    /// it: until when its line is taken.
+    /// Schedules the end of a started transaction of `requester`, with this event if a thread waits
+    /// for it. Returns the time until which its line is taken.
     #[inline]
     fn sets_out(
         &mut self,
@@ -485,7 +487,7 @@ impl Work {
         let (_, ways) = form.ways(requester);
         match complete {
             Some(complete) => self.push(ways.settled, complete),
-            None => self.happens(ways.settled),
+            None => self.count_elided(ways.settled),
         }
         let least = if reads { 0 } else { ways.settled };
         self.now + form.occupancy.max(least)

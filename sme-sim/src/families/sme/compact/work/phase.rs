@@ -7,7 +7,7 @@ use rand_core::Rng;
 use super::super::event::{Act, BRIDGE, Event, OnPhase};
 use super::super::following::step;
 use super::super::plan::Form;
-use super::super::rest::NOBODY;
+use super::super::rest::NO_CORE;
 use super::super::set::{has, insert, remove};
 use super::{Core, Work};
 
@@ -16,14 +16,14 @@ use super::{Core, Work};
 pub struct Fetched {
     /// Whose.
     pub core: u16,
-    /// What it finds.
+    /// The value that it finds.
     pub value: u8,
     /// When it ends, in picoseconds.
     pub at: u64,
 }
 
 impl Work {
-    /// What `core` reads in its copy of the phase, if it has one.
+    /// Returns the value that `core` reads in its copy of the phase, if it has one.
     #[inline]
     pub fn phase_in_cache(&self, core: u16) -> Option<u8> {
         has(&self.holders, core).then_some(self.phase.copies)
@@ -111,7 +111,7 @@ impl Work {
                 if self.holders.iter().all(|&word| word == 0) {
                     (phase.copies, phase.owner, phase.dirty) = (phase.memory, core, false);
                 } else if !phase.dirty {
-                    phase.owner = NOBODY;
+                    phase.owner = NO_CORE;
                 }
                 insert(&mut self.holders, core);
                 on = on.with_value(phase.copies);
@@ -121,7 +121,7 @@ impl Work {
                 probes_away = true;
             }
             Act::Write(value) => {
-                (phase.memory, phase.owner, phase.dirty) = (value, NOBODY, false);
+                (phase.memory, phase.owner, phase.dirty) = (value, NO_CORE, false);
                 probes_away = true;
             }
         }
@@ -143,9 +143,9 @@ impl Work {
         fetched
     }
 
-    /// What is known now of a read of `core`'s that starts and finds `value`: a follower's, to which
-    /// the value is new and which will then set its flag. Unless copies of the phase go away while
-    /// that happens, [by the way](Self::happens).
+    /// Returns the result of a read of `core` that starts and finds `value`, if it is known
+    /// already: the core is a follower to which the value is new, and which will then set its flag.
+    /// The result is void if copies of the phase go away [meanwhile](Self::count_elided).
     #[inline]
     fn foresees(&self, form: &Form, core: u16, value: u8) -> Option<Fetched> {
         let Core { step, phase, .. } = self.cores[usize::from(core)];
@@ -161,7 +161,7 @@ impl Work {
     /// All copies of the phase but that of `but` are gone; who spun asks again, in an order that is
     /// drawn.
     fn probe_phase_away(&mut self, form: &Form, but: u16) {
-        self.is_disturbed |= self.now <= self.by_the_way_until;
+        self.is_disturbed |= self.now <= self.elided_until;
         let mut order = std::mem::take(&mut self.order);
         order.clear();
         for (word, (holders, spinners)) in

@@ -4,7 +4,7 @@
 use std::collections::{HashSet, VecDeque};
 
 use super::super::plan::Ways;
-use super::super::rest::NOBODY;
+use super::super::rest::NO_CORE;
 use super::super::set::{has, insert};
 use super::*;
 use crate::families::sme::cluster::protocol;
@@ -162,7 +162,7 @@ impl Kept {
                 let owner = match bits & line::OWNED {
                     line::OF_LEADER => 0,
                     line::OF_FOLLOWER => 1,
-                    _ => NOBODY,
+                    _ => NO_CORE,
                 };
                 let holders = u64::from(is(line::LEADER)) | u64::from(is(line::FOLLOWER)) << 1;
                 let value = |bit| u8::from(is(bit));
@@ -290,7 +290,7 @@ fn compare(begin: Kept, table: &Table) -> Result<usize, String> {
     Ok(seen.len())
 }
 
-const NEW: [Kept; 2] = [Kept::Flag(0), Kept::Phase(0, 0, false, NOBODY, 0)];
+const NEW: [Kept; 2] = [Kept::Flag(0), Kept::Phase(0, 0, false, NO_CORE, 0)];
 
 #[test]
 fn compact_lines_act_by_the_table_of_moesi() {
