@@ -156,7 +156,7 @@ fn every_message_about_a_bad_count_or_word() {
     );
 }
 
-/// What no simulation could be made of.
+/// Machines of which no simulation could be made are refused.
 #[test]
 fn every_message_about_an_impossible_machine() {
     for (section, key, value, message) in [
@@ -182,7 +182,7 @@ fn every_message_about_an_impossible_machine() {
             "node",
             "cores_per_socket",
             "256",
-            "4 sockets of 256 cores are 1024 cores a node; at most 1023 are simulated",
+            "4 sockets of 256 cores are 1024 cores per node; at most 1023 are simulated",
         ),
         (
             "node",
@@ -544,7 +544,7 @@ fn every_message_about_a_bad_override() {
             "node.cores_per_socket",
             "256",
             "--set node.cores_per_socket=256: node.cores_per_socket: 4 sockets of 256 cores are \
-             1024 cores a node; at most 1023 are simulated",
+             1024 cores per node; at most 1023 are simulated",
         ),
         (
             "engine.tags",
@@ -585,7 +585,7 @@ fn every_message_about_a_bad_override() {
         (
             "link.bandwidth",
             "3745 MB/s",
-            "--set link.bandwidth=3745 MB/s: link.bandwidth: the engine passes one packet a cycle, 24 bytes at most: at 156 MHz no more than 3.744 GB/s on a link",
+            "--set link.bandwidth=3745 MB/s: link.bandwidth: the engine passes one packet per cycle, 24 bytes at most: at 156 MHz no more than 3.744 GB/s on a link",
         ),
         (
             "engine.clock",

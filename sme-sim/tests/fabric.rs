@@ -33,7 +33,7 @@ fn setup(spec: &ClusterSpec, topology: &Topology, nodes: u32) -> Setup {
     Setup::new(&spec.shape(), nodes, 1).on(topology.clone())
 }
 
-/// How long the only access of a cluster takes: a load of node `source` from node `target`.
+/// Measures the time of the only access of a cluster: a load of node `source` from node `target`.
 fn load(spec: &ClusterSpec, topology: &Topology, source: u32, target: u32) -> Time {
     let program = |memory: ThreadMemory, node, _| -> Program {
         if node != source {

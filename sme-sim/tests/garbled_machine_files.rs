@@ -105,7 +105,7 @@ fn is_one_line_that_starts_with(start: &str, message: &str) -> bool {
     message.starts_with(start) && !message.contains(char::is_control)
 }
 
-/// What the limits promise, checked on the description itself.
+/// Checks the promises of the limits on the description itself.
 fn is_possible(machine: &Machine) -> bool {
     let spec = sme_sim::families::sme::of(machine).expect("an SME cluster");
     let cores = spec.node.sockets * spec.node.cores_per_socket;

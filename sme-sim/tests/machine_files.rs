@@ -36,7 +36,7 @@ fn the_built_in_machines_load_under_their_names() {
     );
 }
 
-/// What the paper states of its machine, in its own units.
+/// The prototype has the inputs that the paper states, in the paper's units.
 #[test]
 fn the_prototype_has_the_published_inputs() {
     let machine = prototype();
@@ -48,7 +48,7 @@ fn the_prototype_has_the_published_inputs() {
     assert_eq!(spec.uncached.outstanding_loads_per_socket, 1);
     assert_eq!(spec.uncached.load_bytes, 8);
     assert_eq!(spec.link.bytes_per_second, 624_000_000);
-    // 1.6 GB/s: two transfers a cycle.
+    // 1.6 GB/s: two transfers per cycle.
     assert_eq!(
         spec.host.clock.hz() * 2 * u64::from(spec.host.width_bits) / 8,
         1_600_000_000
@@ -107,7 +107,7 @@ fn the_exascale_machine_is_the_asic_in_larger_nodes_on_a_torus() {
     }
 }
 
-/// What a file says of its network's shape, or an override in its stead, is what nodes stand on.
+/// Nodes stand on the network whose shape the file gives, or an override in its stead.
 #[test]
 fn the_network_may_be_left_to_the_machine() {
     let on = |machine: &Machine| machine.shape().topology(27).to_string();
@@ -409,7 +409,7 @@ fn a_figure_stays_calibrated_when_its_constant_is_set() {
         .find(|constant| constant.amount.is_some())
         .unwrap();
     let (name, value) = (fitted.name(), fitted.value.clone());
-    // Whatever the new value: it is chosen, and not predicted.
+    // Any new value is chosen, and not predicted.
     let changed = machine.with(&[(&name, &value)]).unwrap();
     let set = changed.constant(&name).unwrap();
     assert_eq!(set.source, Source::Set);

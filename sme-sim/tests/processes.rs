@@ -24,10 +24,10 @@ use sme_sim::time::Time;
 
 use programs::{Program, Setting, cluster, nothing, place, setup, setup_with, word};
 
-/// What all threads run.
+/// The program that all threads run.
 type Threads = fn(ThreadMemory, u32, u32) -> Program;
 
-/// What comes out of a run.
+/// The outcome of a run.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     failure: Option<String>,
@@ -112,8 +112,8 @@ fn same(setting: Setting, threads: Threads, processes: std::ops::Range<usize>) -
     alone.failure
 }
 
-/// Everybody stores to the next node's flag and waits for its own, three times; thread 0 also loads
-/// from afar.
+/// Every thread stores to the next node's flag and waits for its own, three times; thread 0 also
+/// loads from afar.
 fn ring(memory: ThreadMemory, node: u32, core: u32) -> Program {
     Box::pin(async move {
         let nodes = 6;

@@ -1,5 +1,5 @@
-//! Random numbers that are looked up, not drawn in turn: the numbers of a key and an index are the
-//! same whenever, wherever and in whatever order they are asked for.
+//! Random numbers that are looked up, not drawn in turn: the number of a key and an index does not
+//! depend on when, where or in which order it is asked for.
 //!
 //! The generator is SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
 //! Generators", OOPSLA 2014), whose state is a hash of key and index. Everything is integer
@@ -29,7 +29,7 @@ pub struct Draws {
     state: u64,
 }
 
-/// How often [`Draws::exponential`] may go up by one mean; more would happen once in 10^27 draws.
+/// The most means by which [`Draws::exponential`] goes up; more would occur once in 10^27 draws.
 const MOST_MEANS: u64 = 63;
 
 /// The most that [`Draws::poisson`] gives: more happens once in 10^5 draws.
@@ -95,7 +95,7 @@ impl Draws {
         }
     }
 
-    /// How often something happens that happens once on average: Poisson, at most
+    /// Draws the number of occurrences of an event whose mean is one: Poisson, at most
     /// [`MOST_COUNTED`].
     pub const fn poisson(&mut self) -> usize {
         let bits = self.bits();

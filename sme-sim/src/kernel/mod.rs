@@ -1,4 +1,4 @@
-//! How simulated time passes. No machine is known here: a machine is a set of [`window::Node`]s
+//! The passing of simulated time. No machine is known here: a machine is a set of [`window::Node`]s
 //! that exchange messages, and on it run [`thread::Threads`], the simulated programs.
 //!
 //! * [`window`]: nodes advance independently within a window as long as the smallest latency

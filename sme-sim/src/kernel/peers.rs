@@ -1,9 +1,10 @@
 //! The other processes that simulate the same machine, each a contiguous share of its nodes.
 //!
-//! [`super::window`] asks them once a window: what was sent to nodes elsewhere goes there, and the
-//! earliest of everybody's next events is where the next window starts. What concerns the whole
-//! machine (has it come to a standstill?) is gathered, so that every process decides alike. How
-//! processes reach each other is not known here; [`connected`] joins threads of one process.
+//! [`super::window`] asks them once per window: messages to nodes of other processes go there, and
+//! the earliest next event of all processes is where the next window starts. Facts about the whole
+//! machine (has it come to a standstill?) are gathered, so that every process decides alike. The
+//! means by which processes reach each other are not known here; [`connected`] joins threads of one
+//! process.
 //!
 //! Every method is called by all processes, in the same order: a call ends when all have made it.
 
@@ -24,12 +25,12 @@ pub enum PeerError {
         /// Its number.
         process: usize,
     },
-    /// What came from it is not what a process of the same program sends at this moment.
+    /// A message is not one that a process of the same program sends at this point.
     #[error("what process {process} has sent cannot be right: {reason}")]
     Garbled {
         /// Its number.
         process: usize,
-        /// What is wrong.
+        /// The reason why it is wrong.
         reason: String,
     },
     /// More at once than the connection takes.
@@ -42,7 +43,7 @@ pub enum PeerError {
 
 /// The processes of a run, as one of them sees them.
 pub trait Peers {
-    /// How many there are, this one included.
+    /// Returns the number of processes, this one included.
     fn count(&self) -> usize;
 
     /// Which of them this is, `0..count`.
@@ -55,7 +56,7 @@ pub trait Peers {
     /// [`PeerError`], after which nothing more can be exchanged.
     fn exchange(&mut self, letters: &mut [Vec<u8>], earliest: Time) -> Result<Time, PeerError>;
 
-    /// What every process has brought, in their order.
+    /// Returns the contribution of every process, in their order.
     ///
     /// # Errors
     /// [`PeerError`], after which nothing more can be exchanged.
@@ -71,7 +72,7 @@ pub trait Peers {
     }
 }
 
-/// What every process brings, in their order.
+/// Gathers a value from every process, in their order.
 ///
 /// # Errors
 /// [`PeerError`]
@@ -114,7 +115,7 @@ fn decoded<T: DeserializeOwned>(gathered: &[Vec<u8>]) -> Result<Vec<T>, PeerErro
     gathered.iter().enumerate().map(one).collect()
 }
 
-/// What `process` sent is wrong, for this `reason`.
+/// Makes the error for a message of `process` that is wrong for this `reason`.
 pub(super) fn garbled(process: usize, reason: impl std::fmt::Display) -> PeerError {
     PeerError::Garbled {
         process,
@@ -271,9 +272,9 @@ mod tests {
                 .collect();
             threads.into_iter().map(|t| t.join().unwrap()).collect()
         });
-        let everybody: Vec<_> = (0..3).map(|me| (me, format!("process {me}"))).collect();
+        let expected: Vec<_> = (0..3).map(|me| (me, format!("process {me}"))).collect();
         for (me, all, rows) in gathered {
-            assert_eq!(all, Ok(everybody.clone()));
+            assert_eq!(all, Ok(expected.clone()));
             assert_eq!(rows, Ok(if me == 0 { vec![1, 2, 2] } else { vec![] }));
         }
     }

@@ -1,6 +1,6 @@
 //! Asking for memory before it is needed. The nodes of a large machine are not in the computer's
-//! caches: whoever goes from one to the next asks for the one after next first, and need not wait
-//! when it comes there.
+//! caches: a loop over nodes prefetches the one after next before it handles the next, and so does
+//! not wait for memory there.
 #![allow(unsafe_code, reason = "the processor's instruction takes any address")]
 
 use std::ops::Range;
@@ -31,7 +31,7 @@ pub fn prefetch_part<T: ?Sized>(place: &T, bytes: Range<usize>) {
 fn line(address: *const u8) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
     // SAFETY: the instruction is part of every x86-64 processor. It reads and writes nothing that a
-    // program can see and does not fault, whatever the address.
+    // program can see and does not fault for any address.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
 }
 

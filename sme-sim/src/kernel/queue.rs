@@ -1,4 +1,4 @@
-//! What is going to happen at one node, in the order in which it happens.
+//! The pending events of one node, in the order in which they happen.
 //!
 //! The order is (time, source node, the source's sequence number): it depends on what is
 //! simulated only, never on when the host's threads put an event in.
@@ -107,7 +107,7 @@ impl<E> EventQueue<E> {
         self.heap = all.into();
     }
 
-    /// How many events are pending.
+    /// Returns the number of pending events.
     pub fn len(&self) -> usize {
         usize::from(self.one.is_some()) + self.heap.len()
     }

@@ -17,7 +17,7 @@ use std::thread::LocalKey;
 /// A place in a program.
 pub type Site = &'static Location<'static>;
 
-/// What programs ask of a machine.
+/// A request of a program to its machine.
 ///
 /// ```
 /// use std::thread::LocalKey;
@@ -108,7 +108,7 @@ impl<Q: Question, F: FnOnce() -> Q + Unpin, T: Answer> Future for Asked<Q, F, T>
     }
 }
 
-/// What a machine can answer: 64 bits, or a part of them.
+/// An answer of a machine: 64 bits, or a part of them.
 pub trait Answer {
     /// The answer that `answer` carries.
     fn from_mailbox(answer: u64) -> Self;
@@ -152,13 +152,13 @@ pub fn ask<Q: Question, F: FnOnce() -> Q, T>(question: F) -> Asked<Q, F, T> {
     }
 }
 
-/// What a thread runs, whatever its type.
+/// The program of a thread, with its type erased.
 pub type Program = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The programs that a node begins with, all of one type. That type is erased for all of them together:
 /// a machine is compiled once and not once for each program, and a thread costs one pointer and not two.
 pub trait Programs: Send {
-    /// How many there are.
+    /// Returns the number of threads.
     fn len(&self) -> usize;
 
     /// Returns whether there are none.
@@ -277,7 +277,7 @@ impl Threads {
         question
     }
 
-    /// How many threads there are.
+    /// Returns the number of threads.
     pub fn len(&self) -> usize {
         self.programs.len() + self.started.len()
     }

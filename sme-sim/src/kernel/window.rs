@@ -1,11 +1,11 @@
 //! Nodes in windows of time.
 //!
-//! Whatever one node does reaches another no sooner than the smallest latency between two nodes,
-//! the *lookahead*. So all nodes are independent within a window of that length: each runs its
-//! own events to the window's end, and messages are handed over for a later window. Windows start
-//! at the earliest pending event of the whole machine, so idle time costs nothing. The result
-//! does not depend on the number of workers, nor on the number of processes ([`super::peers`]):
-//! windows are the same, and each node orders what it receives by (time, source, sequence).
+//! An action of one node reaches another no sooner than the smallest latency between two nodes, the
+//! *lookahead*. So all nodes are independent within a window of that length: each runs its own
+//! events to the window's end, and messages are handed over for a later window. Windows start at
+//! the earliest pending event of the whole machine, so idle time costs nothing. The result does not
+//! depend on the number of workers, nor on the number of processes ([`super::peers`]): windows are
+//! the same, and each node orders what it receives by (time, source, sequence).
 
 mod block;
 mod inbox;
@@ -30,26 +30,26 @@ use crate::kernel::prefetch::prefetch;
 use crate::time::Time;
 use workers::Place;
 
-/// What nodes send each other: to other threads, and to other processes as it is serialized.
+/// A message between nodes: sent to other threads as it is, and to other processes serialized.
 pub trait Message: Send + Serialize + DeserializeOwned {}
 
 impl<M: Send + Serialize + DeserializeOwned> Message for M {}
 
 /// A part of the machine that only messages connect to the others.
 pub trait Node: Send {
-    /// What nodes send each other.
+    /// The type of messages between nodes.
     type Message: Message;
 
     /// A message that can wait, without what only others need: most of a large machine's messages
     /// are such; [`NoLate`] if there are none.
     type Late: Copy + Send;
 
-    /// What a node needs only while it advances, empty before and after: there is one for all nodes
-    /// that a worker advances.
+    /// Scratch memory that a node needs only while it advances, empty before and after: each worker
+    /// has one for all its nodes.
     type Workspace: Default + Send;
 
-    /// What a node has to have done before it can go on, and what takes so long that whichever worker
-    /// has nothing else to do should do it; [`NoTask`] if there is no such thing.
+    /// Work that must be done before a node can go on, and that takes so long that any idle worker
+    /// should take it over; [`NoTask`] if there is none.
     type Task: Task<Self::Workspace>;
 
     /// When it will next do something, [`Time::NEVER`] if only a message can make it.
@@ -115,16 +115,16 @@ pub trait Locality: Node {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoLate {}
 
-/// What any worker can do for a node: it needs nothing else of the node, and what comes out does not
-/// depend on who does it.
+/// Work that any worker can do for a node: it needs nothing else of the node, and its result does
+/// not depend on the worker.
 pub trait Task<W>: Send {
-    /// Whether there are any: the workers then meet once more in each window.
+    /// Whether there are any tasks: the workers then meet once more in each window.
     const ANY: bool;
 
     /// Does it, in a worker's workspace.
     fn perform(&mut self, workspace: &mut W);
 
-    /// It will be done soon: what it has to do with is asked for.
+    /// Prefetches the memory that `perform` will touch.
     fn prefetch(&self) {}
 }
 
@@ -174,10 +174,10 @@ impl<M> Outbox<M> {
     }
 }
 
-/// What a worker keeps for each of its nodes while it runs them.
+/// Bytes that a worker keeps for each of its nodes while it runs them.
 pub const BYTES_PER_NODE: usize = size_of::<Time>();
 
-/// What the watcher of a run says after a window.
+/// The decision of a run's watcher after a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Go on.
@@ -186,7 +186,7 @@ pub enum Verdict {
     Stop,
 }
 
-/// What was exchanged with other processes, by one of them.
+/// The traffic of one process with the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub struct Exchanged {
     /// Windows: the same for all processes.
@@ -213,7 +213,7 @@ pub fn run<N: Locality>(
     let watch = |now, nodes: &[N], _: &mut dyn Peers| Ok(watch(now, nodes));
     match run_among(&mut Alone, all, nodes, lookahead, workers, watch) {
         Ok((last, _)) => last,
-        // There is nobody who could have gone.
+        // There is no other process that could have gone.
         Err(_) => Time::ZERO,
     }
 }
@@ -221,7 +221,7 @@ pub fn run<N: Locality>(
 /// The same where `nodes` are those of this process, its share ([`Shares`]) of `all` that are
 /// simulated together with `peers`. Also returns what was exchanged with them.
 ///
-/// Whatever `watch` decides, all processes must decide alike; it is called in all of them before
+/// The decision of `watch` must be the same in all processes; it is called in all of them before
 /// the same window, and may ask the others.
 ///
 /// # Errors

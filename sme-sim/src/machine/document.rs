@@ -10,7 +10,7 @@ use toml::de::{DeString, DeTable, DeValue};
 
 use super::words::{did_you_mean, listed, nearest, quoted};
 
-/// What is wrong with a machine file, and where.
+/// A mistake in a machine file, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) place: Place,
@@ -28,8 +28,8 @@ pub(super) enum Place {
     Override { key: String, text: String },
 }
 
-/// What is wrong with a machine file. Only the first of it in the file is told and kept: there may
-/// be one in each of many thousand lines.
+/// The mistakes in a machine file. Only the first in the file is kept and reported: there may be
+/// one in each of many thousand lines.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Problems(Option<Problem>);
 
@@ -66,7 +66,7 @@ pub(super) struct Document {
     pub(super) family_place: Place,
     pub(super) sections: Vec<Section>,
     pub(super) entries: Vec<Entry>,
-    /// What is already known to be wrong, apart from missing constants.
+    /// The mistakes found so far, apart from missing constants.
     pub(super) problems: Problems,
 }
 
@@ -389,7 +389,8 @@ impl Entry {
 
 type Item<'t, 's> = (&'t Spanned<DeString<'s>>, &'t Spanned<DeValue<'s>>);
 
-/// What `table` holds as it stands in the file; in itself it is in the order of the keys.
+/// Returns the entries of `table` in the order of the file; the table itself has the order of the
+/// keys.
 fn in_file_order<'t, 's>(table: &'t DeTable<'s>) -> Vec<Item<'t, 's>> {
     let mut items: Vec<_> = table.iter().collect();
     items.sort_by_key(|(key, _)| key.span().start);

@@ -1,8 +1,10 @@
-//! What a family of machines must provide, and what a machine of any family is when programs run on it.
+//! The traits that a family of machines must provide, and the machine of any family on which
+//! programs run.
 //!
-//! A family reads its constants from a machine file ([`super::Machine`]) into a value that implements
-//! [`Family`]. That says what the machine's [`Shape`] is and what its programs can ask for, and builds a
-//! [`Readable`]: the machine with a program on every thread. Whoever runs it needs to know no more.
+//! A family reads its constants from a machine file ([`super::Machine`]) into a value that
+//! implements [`Family`]. That says what the machine's [`Shape`] is and what its programs can ask
+//! for, and builds a [`Readable`]: the machine with a program on every thread. The code that runs a
+//! machine needs to know no more.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -53,7 +55,7 @@ pub trait Family: Any + fmt::Debug + Send + Sync {
 /// Gives the programs of a node's threads, each of which has one of these views of memory.
 pub type NodeThreads<'a> = dyn FnMut(Vec<ThreadMemory>) -> Box<dyn Programs> + 'a;
 
-/// What `program` makes of each of `memories`, its node and its number there.
+/// Starts `program` with each of `memories`, its node and its number there.
 pub fn started<F>(
     memories: Vec<ThreadMemory>,
     program: &mut impl FnMut(ThreadMemory, u32, u32) -> F,
@@ -104,7 +106,7 @@ pub trait System {
     /// the core.
     fn end(&self) -> Time;
 
-    /// What was exchanged with other processes in the last run.
+    /// Returns the traffic with other processes in the last run.
     fn exchanged(&self) -> Exchanged;
 
     /// Bytes of simulator state per simulated thread, of a run its peak.
@@ -121,7 +123,7 @@ pub trait Readable: System {
     /// if every span was asked for.
     fn each_call(&self) -> Box<dyn Iterator<Item = (u32, &ThreadCall)> + '_>;
 
-    /// What went through the caches of memory that nothing keeps coherent between nodes.
+    /// Returns the traffic of caches of memory that nothing keeps coherent between nodes.
     fn cache_traffic(&self) -> CacheTraffic;
 
     /// The energy that all of it has taken until the last program ended, where its file has figures
@@ -136,8 +138,9 @@ pub trait Readable: System {
     /// for the report of a deadlock. Has no influence on what is simulated.
     fn keep_last_writes(&mut self, places: &[Place]);
 
-    /// What the word at `place` holds at its home: what a load there would bring. Stores that have
-    /// not been performed, and what another node's caches have not written back, are not in it.
+    /// Returns the value of the word at `place` at its home: the one that a load there would bring.
+    /// Stores that have not been performed, and what another node's caches have not written back,
+    /// are not in it.
     fn at_home(&self, place: Place) -> u64;
 
     /// The number of words of which a cache still holds newer bytes than their homes, for each cache
@@ -160,7 +163,7 @@ pub trait Readable: System {
     /// performed them.
     fn list_stale(&mut self, each: Box<dyn FnMut(&StaleLoad) + Send>);
 
-    /// What was found, if loads were checked.
+    /// Returns the stale reads that were found, if loads were checked.
     fn stale_reads(&mut self) -> Option<StaleReport>;
 
     /// Lets the next run's waits be recorded, and the writes of flags that threads have seen. That
@@ -181,11 +184,12 @@ pub trait Readable: System {
     /// and memory of the host and has no influence on what is simulated.
     fn trace_from(&mut self, from: Time);
 
-    /// What made `span` end as late as it did: contiguous steps from `start` to where the last thread
-    /// ended it, the first step first. Variables are called what `name` calls the places where they lie.
+    /// Returns the chain of causes that made `span` end as late as it did: contiguous steps from
+    /// `start` to where the last thread ended it, the first step first. Variables are called what
+    /// `name` calls the places where they lie.
     ///
-    /// The run must have been traced from a time before `start` on, so that what was under way then is
-    /// known. Empty without a trace, and for a span that nobody has ended.
+    /// The run must have been traced from a time before `start` on, so that what was under way then
+    /// is known. Empty without a trace, and for a span that no thread has ended.
     fn critical_path(
         &self,
         span: Span,

@@ -38,7 +38,7 @@ pub struct Machine {
     hash: String,
 }
 
-/// What the family makes of the constants follows from them.
+/// The family's values follow from the constants, so only these are compared.
 impl PartialEq for Machine {
     fn eq(&self, other: &Self) -> bool {
         self.document == other.document
@@ -69,7 +69,7 @@ pub enum MachineError {
         file: String,
         /// The line.
         line: usize,
-        /// What is wrong; begins with `section.key` where it is about a constant.
+        /// The mistake; begins with `section.key` where it is about a constant.
         message: String,
     },
     /// The file cannot be read, or lacks something.
@@ -77,7 +77,7 @@ pub enum MachineError {
     File {
         /// Its path.
         file: String,
-        /// What the system says, or what is missing.
+        /// The message of the operating system, or the name of what is missing.
         message: String,
     },
     /// An override is wrong.
@@ -87,7 +87,7 @@ pub enum MachineError {
         key: String,
         /// The value, as given.
         text: String,
-        /// What is wrong.
+        /// The mistake.
         message: String,
     },
 }
@@ -190,7 +190,7 @@ impl Machine {
             };
             entry.source = Source::Set;
             entry.reason = "set for this run".to_owned();
-            // Whoever sets a fitted constant chooses it, too: its figures stay calibrated.
+            // A user who sets a fitted constant chooses it, too: its figures stay calibrated.
         }
         let changed = |constant: &Constant| {
             let name = constant.name();
@@ -242,12 +242,12 @@ impl Machine {
         &self.document.name
     }
 
-    /// What the machine is, in one line; may be empty.
+    /// Returns the description of the machine, one line; may be empty.
     pub fn description(&self) -> &str {
         &self.document.description
     }
 
-    /// What kind of machine, with its typed description.
+    /// Returns the family of the machine, with its typed description.
     pub fn family(&self) -> &dyn Family {
         &*self.family
     }

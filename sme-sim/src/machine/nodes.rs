@@ -58,7 +58,7 @@ pub fn on_one_process(peers: &dyn Peers) -> Result<(), CannotBuild> {
 /// The window of cores on one chip. Nothing but how often a run is looked at depends on it.
 const CHIP_WINDOW: Time = Time::from_ns(5_000);
 
-/// A node with threads, as whoever runs its machine sees it.
+/// A node with threads, as seen by the code that runs its machine.
 pub trait Inhabited: window::Locality<Task = NoTask> + Waits + Sized {
     /// The spans of its threads.
     fn spans(&self) -> &SpanRecord;
@@ -72,7 +72,7 @@ pub trait Inhabited: window::Locality<Task = NoTask> + Waits + Sized {
     /// The first access that could not be performed.
     fn fault(&self) -> Option<Fault>;
 
-    /// What it keeps for the checker of loads, where there is one.
+    /// Returns the log for the checker of loads, where there is one.
     fn log(&self) -> Option<&Log>;
 
     /// From now on it keeps a log.
@@ -84,7 +84,7 @@ pub trait Inhabited: window::Locality<Task = NoTask> + Waits + Sized {
     /// The run is over, and has ended well: nothing may be under way.
     fn ended(&self);
 
-    /// What went through its caches of memory that nothing keeps coherent between nodes.
+    /// Returns the traffic of its caches of memory that nothing keeps coherent between nodes.
     fn cache_traffic(&self) -> CacheTraffic;
 
     /// When the last of its programs has ended, where it knows.
@@ -104,7 +104,7 @@ pub trait Inhabited: window::Locality<Task = NoTask> + Waits + Sized {
     /// Lets its memory hold `value` in the word at `offset` of its shared memory.
     fn preset(&mut self, offset: u64, value: u64);
 
-    /// What that word holds.
+    /// Returns the value of the word at `offset`.
     fn word(&self, offset: u64) -> u64;
 
     /// The load of every link that leaves it, in a run that ended at `end`.
@@ -285,7 +285,7 @@ impl<N: Inhabited> System for Nodes<N> {
         loads
     }
 
-    /// What happened at nodes, and whatever an engine gave out.
+    /// Returns the number of events: those at nodes, and the outputs of engines.
     fn events(&self) -> u64 {
         self.among.all.events
     }
@@ -298,11 +298,11 @@ impl<N: Inhabited> System for Nodes<N> {
         self.among.exchanged
     }
 
-    /// Nothing here is given back before the end of a run. Counted is whatever there is for each node and
-    /// each thread: programs, cores, caches and memory, events, engines; the heap by its capacity, without
-    /// what the allocator adds to each piece. Not counted are what all share (the machine's constants, the
-    /// barrier), the messages between nodes during one window, checkers of debug builds, traces, and the
-    /// results: the times of each span.
+    /// Nothing here is given back before the end of a run. Counted is all that exists per node and
+    /// per thread: programs, cores, caches and memory, events, engines; the heap by its capacity,
+    /// without what the allocator adds to each piece. Not counted are what all share (the machine's
+    /// constants, the barrier), the messages between nodes during one window, checkers of debug
+    /// builds, traces, and the results: the times of each span.
     fn bytes_per_thread(&self) -> u64 {
         let threads: u64 = self.nodes.iter().map(|n| u64::from(n.threads())).sum();
         let bytes = (self.nodes.iter()).map(|n| (n.bytes() + window::BYTES_PER_NODE) as u64);
@@ -442,7 +442,7 @@ impl<N: Inhabited> Readable for Nodes<N> {
     }
 }
 
-/// What `nodes` are doing.
+/// Surveys what `nodes` are doing.
 fn survey_of<N: Inhabited>(nodes: &[N]) -> Survey {
     let mut survey = Survey::default();
     nodes.iter().for_each(|node| node.survey(&mut survey));

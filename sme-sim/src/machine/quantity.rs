@@ -12,7 +12,7 @@ use super::quantity_error::QuantityError;
 use super::words::nearest;
 use crate::time::Time;
 
-/// What a number measures, and so which units it may carry.
+/// The dimension of a number, which decides the units that it may carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dimension {
     /// A span of time, in picoseconds.
@@ -27,7 +27,7 @@ pub enum Dimension {
     Bandwidth,
     /// Clock cycles. Of which clock, the constant's meaning says.
     Cycles,
-    /// How many of something: a whole number without a unit.
+    /// A count: a whole number without a unit.
     Count,
     /// A voltage, in millivolts.
     Voltage,
@@ -186,7 +186,7 @@ pub enum Delay {
 /// Which amounts a constant may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// What is measured.
+    /// The dimension of the constant.
     pub dimension: Dimension,
     /// The smallest amount allowed, in base units.
     pub least: u64,

@@ -1,4 +1,4 @@
-//! What can be wrong with a quantity's text, each as one line that says what to write instead.
+//! The errors in a quantity's text, each as one line that says what to write instead.
 //!
 //! Made by [`Limits::parse`]; the reader of machine files puts file, line and constant before it.
 
@@ -44,7 +44,7 @@ pub enum QuantityError {
     CountWithUnit {
         /// The number.
         number: String,
-        /// What stands behind it.
+        /// The text behind the number.
         unit: String,
     },
     /// No such unit.
@@ -52,9 +52,9 @@ pub enum QuantityError {
     UnknownUnit {
         /// As written.
         text: String,
-        /// What stands behind the number.
+        /// The text behind the number.
         unit: String,
-        /// What was expected.
+        /// The expected dimension.
         dimension: Dimension,
         /// The known unit that looks most like it.
         nearest: Option<&'static str>,
@@ -64,9 +64,9 @@ pub enum QuantityError {
     WrongDimension {
         /// As written.
         text: String,
-        /// What the unit measures.
+        /// The dimension of the unit.
         found: Dimension,
-        /// What the constant measures.
+        /// The dimension of the constant.
         expected: Dimension,
     },
     /// Finer than the base unit.
@@ -74,7 +74,7 @@ pub enum QuantityError {
     NotWhole {
         /// As written.
         text: String,
-        /// What was expected.
+        /// The expected dimension.
         dimension: Dimension,
     },
     /// Does not fit into 64 bits of the base unit.
@@ -82,7 +82,7 @@ pub enum QuantityError {
     Overflow {
         /// As written.
         text: String,
-        /// What was expected.
+        /// The expected dimension.
         dimension: Dimension,
     },
     /// Readable, but not among the amounts allowed.
@@ -90,7 +90,7 @@ pub enum QuantityError {
     NotAllowed {
         /// As written.
         text: String,
-        /// What is allowed.
+        /// The allowed values.
         limits: Limits,
     },
 }

@@ -21,9 +21,9 @@ pub struct Constant {
     pub section: &'static str,
     /// The key in its section, such as `clock`.
     pub key: &'static str,
-    /// What it means: the declaration's line.
+    /// The meaning: the declaration's line.
     pub meaning: &'static str,
-    /// What values it may have.
+    /// The values that it may have.
     pub domain: Domain,
     /// The value as the file (or the override) writes it, such as `156 MHz`.
     pub value: String,
@@ -127,7 +127,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// What has been declared, whatever the document holds.
+    /// Returns all declared constants, whether or not the document has them.
     pub(crate) fn declared(self) -> Vec<Constant> {
         [self.constants, self.left_out].concat()
     }
@@ -427,7 +427,7 @@ impl SectionReader<'_, '_> {
         amount.unwrap_or(limits.least)
     }
 
-    /// What the document gives for `key`; if nothing, that is noted.
+    /// Returns the document's entry for `key`; notes it as missing if there is none.
     fn given(&mut self, key: &'static str) -> Option<(Place, Given)> {
         let document = self.reader.document;
         if let Some(entry) = self.entry(key) {

@@ -1,5 +1,5 @@
-//! What every machine has, whatever its family: how many of what, and how large. Commands, programs
-//! and estimates ask this, and never which machine it is.
+//! The shape that a machine of any family has: the number and the size of its parts. Commands,
+//! programs and estimates ask for the shape, and never for the name of the machine.
 
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ pub struct Shape {
     /// Bytes at the beginning of these that are a message passing buffer on a chip, none where a
     /// machine has no such thing.
     pub buffer_bytes: u64,
-    /// What one arithmetic operation on registers takes a core, on the average.
+    /// The mean time of one arithmetic operation on registers.
     pub arithmetic: Time,
     /// The costs of a message library's own work; no time where a machine file does not say.
     pub software: Software,
@@ -35,7 +35,7 @@ pub struct Shape {
     pub segments: Option<Segments>,
     /// From the answer to an uncached load until nothing of it is in the way of the next.
     pub recovery: Time,
-    /// How nodes are joined where nobody says otherwise.
+    /// The network that joins nodes by default.
     pub network: NetworkKind,
     /// Nodes, the last ones, that are I/O subsystems.
     pub io_nodes: u32,
@@ -51,7 +51,7 @@ pub struct Shape {
     pub domains: Option<Domains>,
     /// The coherence of all its memory; none where nodes are not coherent.
     pub coherence: Option<Coherence>,
-    /// What a simulated machine takes of this computer's memory.
+    /// The memory of this computer that a simulated machine takes.
     pub footprint: Footprint,
 }
 
@@ -153,7 +153,8 @@ pub struct Interfaces {
     pub channels: u16,
 }
 
-/// What the simulator keeps of a machine, at most, about: bytes of this computer's memory.
+/// An approximate upper bound on what the simulator keeps of a machine: bytes of this computer's
+/// memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
     /// Of each position of the topology.
@@ -211,7 +212,7 @@ pub enum Pinning {
     Compact,
 }
 
-/// What a run of a machine is built from, besides the machine and its programs.
+/// The settings of a run, besides the machine and its programs.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// Positions and links; the first `nodes` positions have a node, the next ones the pool's
@@ -229,14 +230,14 @@ pub struct Setup {
     pub seed: u64,
     /// Whether to write down every span of every thread.
     pub each_span: bool,
-    /// What the operating system does to the cores besides; nothing where it is `None`.
+    /// The disturbance of the cores by the operating system; none if `None`.
     pub noise: Option<Noise>,
 }
 
 impl Setup {
-    /// `nodes` nodes of `threads` threads each, where the machine has them if nobody says
-    /// otherwise; threads go over the sockets first, the seed is 1, nothing disturbs the cores, and
-    /// single spans are not written down.
+    /// `nodes` nodes of `threads` threads each, where the machine places them by default; threads
+    /// go over the sockets first, the seed is 1, nothing disturbs the cores, and single spans are
+    /// not written down.
     pub fn new(shape: &Shape, nodes: u32, threads: u32) -> Self {
         Self {
             topology: shape.topology(nodes),

@@ -21,9 +21,9 @@ pub struct Among {
     pub positions: u32,
     /// Those of this process.
     pub mine: Range<u32>,
-    /// What the nodes of all processes did, as of the end of a run.
+    /// The figures of the nodes of all processes, as of the end of a run.
     pub all: Figures,
-    /// What was exchanged with them.
+    /// The traffic between processes.
     pub exchanged: Exchanged,
 }
 
@@ -49,14 +49,14 @@ impl Among {
     }
 }
 
-/// What nodes did, in sum.
+/// Figures of nodes, in sum.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Figures {
     /// Their threads' spans.
     pub spans: Spans,
     /// Their traffic.
     pub traffic: Traffic,
-    /// How many events there were.
+    /// The number of events.
     pub events: u64,
     /// When the last of them happened.
     pub end: Time,

@@ -31,7 +31,7 @@ pub enum Failure {
         at: Time,
         /// The waiting threads, or the first of them.
         stuck: Vec<Stuck>,
-        /// How many wait besides.
+        /// The number of further threads that wait.
         more: u64,
     },
     /// It has come to a time near which the simulator's clock of 64 bits would overflow.
@@ -157,15 +157,15 @@ impl std::error::Error for Failure {}
 /// way.
 #[derive(Debug)]
 pub struct Standstill {
-    /// How often a thread has got any further.
+    /// The steps that all threads have made.
     pub progress: u64,
-    /// How often each polling thread has looked.
+    /// The polls of each polling thread.
     pub looks: Vec<u32>,
 }
 
 impl Standstill {
-    /// Returns whether nobody has got any further since `before`, though each polling thread has
-    /// looked again: the answer after the next is to a load that was sent since.
+    /// Returns whether no thread has advanced since `before`, though each polling thread has looked
+    /// again: the answer after the next is to a load that was sent since.
     pub fn lasts_since(&self, before: &Standstill) -> bool {
         self.is_as(before)
             && self
@@ -175,7 +175,7 @@ impl Standstill {
                 .all(|(now, then)| now.wrapping_sub(*then) >= 2)
     }
 
-    /// Returns whether nobody has got any further since `before`.
+    /// Returns whether no thread has advanced since `before`.
     pub fn is_as(&self, before: &Standstill) -> bool {
         self.progress == before.progress && self.looks.len() == before.looks.len()
     }

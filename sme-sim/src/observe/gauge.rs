@@ -1,24 +1,24 @@
-//! How far a run is: told to the one who waits for it, or looked at from another thread of the host.
+//! The progress of a run: reported to its caller, or read from another thread of the host.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::spans::Reached;
 use crate::time::Time;
 
-/// How far a run has come, as the one who waits for it is told now and then.
+/// The progress of a run, as reported to its caller from time to time.
 #[derive(Clone, Debug)]
 pub struct Progress {
     /// Simulated time.
     pub now: Time,
     /// Events so far.
     pub events: u64,
-    /// How far its threads are in their spans.
+    /// The progress of its threads in their spans.
     pub reached: Reached,
 }
 
 impl Progress {
-    /// So many spans called `name` every thread has surely ended: in the last that has begun nobody may
-    /// have ended it yet.
+    /// Returns the number of spans called `name` that every thread has surely ended: the last one
+    /// begun may not have been ended by any thread yet.
     pub fn finished(&self, name: &str) -> u32 {
         self.reached.begun(name).saturating_sub(1)
     }

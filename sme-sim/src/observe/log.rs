@@ -26,7 +26,7 @@ const REGISTERS: u64 = DEATHS + (1 << 16);
 const INTERRUPTS: u64 = REGISTERS + (1 << 16);
 const SIGNALS: u64 = INTERRUPTS + (1 << 16);
 
-/// What has happened at a node, in order.
+/// The record of what has happened at a node, in order.
 #[derive(Debug)]
 pub struct Log {
     /// Locked only by who takes it.
@@ -52,7 +52,7 @@ struct Told {
     entries: Vec<Entry>,
     /// The accesses of all runs, one run after the other.
     accesses: Vec<Access>,
-    /// How many they were when they were last lent.
+    /// The number of entries when they were last lent.
     before: usize,
 }
 
@@ -265,7 +265,7 @@ fn apart(node: u32, first: u64, number: u32) -> Place {
     }
 }
 
-/// What it means to the checker that an operation on `node` has ended with `answer`.
+/// Translates the end of an operation on `node` with `answer` into the checker's terms.
 fn finished(
     node: u32,
     operation: &Operation,

@@ -1,4 +1,4 @@
-//! What is seen of a run from outside, without any influence on it. Nothing here knows a family.
+//! Observers of a run, without any influence on it. Nothing here knows a family.
 //!
 //! * [`among`]: what several processes tell each other of a run that they share.
 //! * [`calls`]: the calls of libraries that threads are in.

@@ -1,19 +1,19 @@
 //! Critical paths: from the end of something backwards through what caused it.
 //!
-//! A machine's nodes are traced in marks: each is the end of a stage, and names the mark in which the stage
-//! began, its cause. Following causes backwards gives stretches of time without gaps or overlaps. A wait
-//! has two causes, the thread that waits and the write of the value that ends it; the mark of the read
-//! that brought the value names the write's mark too. A thread that waits is delayed by whoever writes
-//! the value it waits for, so the path leads from the wait to the write, at the moment in which the value
-//! could first be read; what the waiting thread had done until then did not matter. The steps are
-//! contiguous: they add up to the time asked about.
+//! A machine's nodes are traced in marks: each is the end of a stage, and names the mark in which
+//! the stage began, its cause. Following causes backwards gives stretches of time without gaps or
+//! overlaps. A wait has two causes, the thread that waits and the write of the value that ends it;
+//! the mark of the read that brought the value names the write's mark too. A thread that waits is
+//! delayed by the thread that writes the value it waits for, so the path leads from the wait to the
+//! write, at the moment in which the value could first be read; what the waiting thread had done
+//! until then did not matter. The steps are contiguous: they add up to the time asked about.
 
 use serde::Serialize;
 use sme_memory::Place;
 
 use crate::time::Time;
 
-/// What a stretch of time was spent on.
+/// The part of the machine on which a stretch of time was spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
@@ -65,7 +65,7 @@ pub struct PathStep {
     pub part: Part,
     /// Of [`Part::Queueing`], what was busy: `host link to the engine`, `I/O bridge`, …
     pub queued_for: Option<&'static str>,
-    /// What happened, in a few words ("phase written by node 8 core 0 crosses link 8 -> 0").
+    /// A description in a few words ("phase written by node 8 core 0 crosses link 8 -> 0").
     pub what: String,
 }
 
@@ -78,7 +78,7 @@ pub const BEFORE: MarkId = 0;
 /// A mark of a node, by the node's place among the traces.
 pub type Position = (usize, MarkId);
 
-/// What a mark is to a thread that waits.
+/// The role of a mark for a thread that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The thread itself has come to the end of an operation.
@@ -94,7 +94,7 @@ pub enum Role {
 pub struct Stage {
     /// When the stage ended.
     pub at: Time,
-    /// What it was spent on.
+    /// The part of the machine on which the time was spent.
     pub part: Part,
     /// Its role for a thread that waits.
     pub role: Role,
@@ -117,7 +117,7 @@ pub trait Traces {
     /// none where it is another part's.
     fn queued_for(&self, position: Position) -> Option<&'static str>;
 
-    /// What happened in the stage that ends at `position`, in a few words; `name` names the variable at a
+    /// Describes the stage that ends at `position` in a few words; `name` names the variable at a
     /// place.
     fn words(&self, position: Position, name: &dyn Fn(Place) -> String) -> String;
 }

@@ -1,8 +1,8 @@
 //! Named spans of what threads do: when the first began one and the last ended it, and who was in it
 //! when.
 //!
-//! A program marks where a span begins and ends; everything else is for the one who asks. How long a
-//! barrier takes, whether somebody left it early ([`overtaken`]), how far a run is: all of it is read
+//! A program marks where a span begins and ends; everything else is derived on demand. The time of
+//! a barrier, a thread that left it early ([`overtaken`]), the progress of a run: all of it is read
 //! off the spans of a run. Times are points in simulated time.
 
 use std::borrow::Cow;
@@ -84,7 +84,7 @@ pub struct Named {
     pub name: Cow<'static, str>,
     /// When threads were in each, by number.
     pub times: Vec<SpanTimes>,
-    /// How many spans have ended, over all numbers and threads.
+    /// The number of spans that have ended, over all numbers and threads.
     pub ended: u64,
 }
 
@@ -183,7 +183,7 @@ impl Spans {
     }
 }
 
-/// How far the threads of some nodes are.
+/// The progress of the threads of some nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reached(Vec<(Cow<'static, str>, u32, u64)>);
 
@@ -199,7 +199,7 @@ impl Reached {
         self.of(name).map_or(0, |&(.., ended)| ended)
     }
 
-    /// How far the threads of both are.
+    /// Combines the progress of the threads of both.
     pub fn and(mut self, other: &Reached) -> Reached {
         for (name, begun, ended) in &other.0 {
             self.add(name.clone(), *begun, *ended);
@@ -222,7 +222,7 @@ impl Reached {
     }
 }
 
-/// What one node writes down of its threads' spans.
+/// One node's record of its threads' spans.
 #[derive(Clone, Debug, Default)]
 pub struct SpanRecord {
     /// In sum.
@@ -333,7 +333,7 @@ impl fmt::Display for Overtaken {
 
 impl std::error::Error for Overtaken {}
 
-/// Returns whether in each of `spans`, the episodes of a barrier, nobody left before everybody had
+/// Checks that in each of `spans`, the episodes of a barrier, no thread left before all had
 /// arrived.
 ///
 /// # Errors
@@ -357,7 +357,7 @@ mod tests {
 
     const NAMES: [&str; 2] = [EPISODE, "phase"];
 
-    /// What threads of two nodes say, one after another: which node, which thread, whether a span begins.
+    /// Marks of threads on two nodes, one after another: node, thread, and whether a span begins.
     fn marks() -> impl Strategy<Value = Vec<(bool, u16, bool, usize, u32)>> {
         let mark = (any::<bool>(), 0..3u16, any::<bool>(), 0..2usize, 0..3u32);
         prop::collection::vec(mark, 0..60)

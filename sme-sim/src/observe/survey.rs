@@ -1,5 +1,5 @@
-//! What the nodes of a machine are doing while it runs: how far they are, whether they stand still, and who
-//! waits for what when nothing can happen any more.
+//! A survey of the nodes of a machine while it runs: their progress, whether they stand still, and
+//! which thread waits for what when nothing can happen any more.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use crate::parts::line::Bytes;
 use crate::parts::memory::Writer;
 use crate::time::Time;
 
-/// What nodes are doing now: of some, or of all.
+/// The state of some or all nodes now.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Survey {
     /// Whether anything is under way, apart from loads that poll.
@@ -29,13 +29,13 @@ pub struct Survey {
     pub posted: u64,
     /// Those of them that have been performed.
     pub performed: u64,
-    /// How often a thread has got any further.
+    /// The steps that all threads have made.
     pub progress: u64,
-    /// How often each polling thread has looked, in the order of the threads.
+    /// The polls of each polling thread, in the order of the threads.
     pub looks: Vec<u32>,
     /// Simulated so far.
     pub events: u64,
-    /// How far threads are in their spans.
+    /// The progress of threads in their spans.
     pub reached: Reached,
 }
 
@@ -94,7 +94,8 @@ pub trait Waits {
     /// The words that its caches of other nodes' memory have not written back.
     fn dirty(&self) -> Vec<Dirty>;
 
-    /// What its memory holds of `bytes` of the line that has `address` in the node's own numbering.
+    /// Returns what its memory holds of `bytes` of the line that has `address` in the node's own
+    /// numbering.
     fn at_home(&self, address: u64, bytes: Bytes) -> AtHome;
 }
 
@@ -111,16 +112,16 @@ pub struct WaitsOn {
     pub home: (u32, u64),
     /// The offset in that node's shared memory, in bytes, where it is there.
     pub offset: Option<u64>,
-    /// What the thread's own copy holds, where it has one.
+    /// The value in the thread's own copy, where it has one.
     pub cached: Option<u64>,
 }
 
-/// What a word's home says of it.
+/// The answer of a word's home.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct AtHome {
-    /// What a load there would bring.
+    /// The value that a load there would bring.
     pub newest: u64,
-    /// What memory alone holds.
+    /// The value in memory alone.
     pub in_memory: u64,
     /// Node and number of the thread that wrote to it last, or to its line where writes are not
     /// [kept](super::last_writes).
@@ -150,7 +151,7 @@ impl AtHome {
     }
 }
 
-/// What a process asks of a home node that another process has.
+/// A question of one process to a home node of another.
 #[derive(Serialize, Deserialize)]
 struct Question {
     home: u32,

@@ -1,4 +1,4 @@
-//! What went over a machine's network and through its caches, in sum.
+//! Traffic over a machine's network and through its caches, in sum.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ impl Traffic {
     }
 }
 
-/// What went through caches of memory that nothing keeps coherent between nodes.
+/// Traffic through caches of memory that nothing keeps coherent between nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheTraffic {
     /// Loads and stores that hit a core's own caches.

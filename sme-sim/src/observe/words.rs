@@ -17,7 +17,7 @@ pub fn done(core: u16, operation: &Operation, at: &dyn Fn(u64) -> String) -> Str
         Operation::Set(flag, _) => format!("{core} sets {}", at(flag.0)),
         Operation::Wait(flag, ..) => format!("{core} sees that {} has changed", at(flag.0)),
         Operation::WaitAll(flags, ..) if flags.count == 0 => {
-            format!("{core} has nobody to wait for")
+            format!("{core} has no flag to wait for")
         }
         Operation::WaitAll(flags, ..) if flags.count == 1 => {
             format!("{core} sees that {} has changed", at(flags.first.0))

@@ -1,5 +1,5 @@
-//! What all address spaces have in common: a bit that says that caches may keep what an address names,
-//! and what is wrong with an address. Units: bytes.
+//! Common to all address spaces: the bit that lets caches keep what an address names, and the
+//! errors of addresses. Units: bytes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use sme_memory::{Capability, Place, Route};
 
 use super::line_size::LineSize;
 
-/// How a machine's programs address its memory.
+/// The address space through which a machine's programs see its memory.
 pub trait AddressSpace: Send + Sync {
     /// The address by which a thread on `node` reaches `place`.
     fn address(&self, node: u32, place: Place, route: Route) -> u64;
@@ -68,7 +68,7 @@ impl Space {
         Arc::new(Self(Box::new(space)))
     }
 
-    /// What addresses mean.
+    /// Returns the address space, which says what addresses mean.
     pub fn get(&self) -> &dyn AddressSpace {
         &*self.0
     }
@@ -97,7 +97,7 @@ impl Space {
     }
 }
 
-/// How a word was reached.
+/// The way in which a word was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Way {
@@ -199,7 +199,7 @@ pub enum NetworkFault {
     NoSuchTag(u16),
     /// A receive tag is opened twice.
     OpenTag(u16),
-    /// Something comes for a receive tag that nobody has opened, or one is closed.
+    /// A message arrives for a receive tag that no thread has opened, or that is closed.
     ClosedTag(u16),
     /// A transfer goes beyond the buffer or slot of its tag.
     Beyond(u16),

@@ -31,7 +31,7 @@ use crate::kernel::site::WaitSite;
 use crate::kernel::thread::{Answer, Mailbox, Program, Question, Site, ask};
 use crate::time::Time;
 
-/// What a program asks the machine to do for it.
+/// An operation that a program asks the machine to perform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// [`Memory::read`]
@@ -62,7 +62,7 @@ pub enum Operation {
     Flush(Word),
     /// [`Cacheable::write_back`], or [`Cacheable::write_back_invalidate`].
     WriteBack {
-        /// Whether copies are dropped.
+        /// Whether the flush drops copies.
         invalidate: bool,
     },
     /// [`TestAndSet::test_and_set`]
@@ -165,7 +165,7 @@ impl Operation {
 /// the same thing together give it the same name and number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Span {
-    /// What it is.
+    /// The kind of stretch, for instance an episode.
     pub name: &'static str,
     /// Which of them, from 0.
     pub number: u32,
@@ -178,14 +178,14 @@ impl Span {
     }
 }
 
-/// What a program tells about itself.
+/// A remark of a program about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// It is in a span from here on.
     Begin(Span),
     /// It is no longer.
     End(Span),
-    /// What it does from here on counts in the run's traffic: the warm-up is over.
+    /// The warm-up is over: the program's actions from here on count in the run's traffic.
     Counts,
     /// It enters a call of a library, within the calls that it is in already.
     Enters(Call),
@@ -232,7 +232,7 @@ pub fn lend(ahead: Box<Ahead>) {
     AHEAD.set(Some(ahead));
 }
 
-/// What was [lent](lend).
+/// Takes back what was [lent](lend).
 pub fn take_back() -> Option<Box<Ahead>> {
     AHEAD.take()
 }

@@ -122,7 +122,7 @@ impl CoreSet {
     }
 }
 
-/// What a core does with a line.
+/// The role of a core for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It has a copy that is kept coherent.
@@ -179,13 +179,13 @@ impl Roles {
         }
     }
 
-    /// Returns whether nobody has this role.
+    /// Returns whether no core has this role.
     #[inline]
     pub fn is_empty(&self, role: Role) -> bool {
         self.low[role as usize] == 0 && self.high(role).is_none_or(|high| *high == [0; HIGH_WORDS])
     }
 
-    /// Returns whether `core` has this role, and nobody else.
+    /// Returns whether `core` has this role, and no other core has it.
     #[inline]
     pub fn is_only(&self, role: Role, core: u16) -> bool {
         let low = self.low[role as usize];
@@ -208,7 +208,7 @@ impl Roles {
         }
     }
 
-    /// Nobody has this role any longer; who had.
+    /// Takes this role from all cores, and returns those that had it.
     #[inline]
     pub fn take(&mut self, role: Role) -> CoreSet {
         let had = self.with(role);
@@ -257,7 +257,7 @@ mod tests {
 
     const ALL: [Role; ROLES] = [Role::Holds, Role::Spins, Role::Fetches];
 
-    /// What is done to the cores of a role, or to those of one and others.
+    /// A change of the cores of a role, or of those of one and others.
     #[derive(Clone, Debug)]
     enum Act {
         Insert(u16),

@@ -67,7 +67,7 @@ impl<T, const N: usize> Few<T, N> {
     }
 }
 
-/// What a table's owner sees to.
+/// The invariant that a table's owner upholds.
 const IS_THERE: &str = "an item with this number";
 
 impl<T, const N: usize> Index<u32> for Few<T, N> {
@@ -97,7 +97,7 @@ impl<T, const N: usize> IndexMut<u32> for Few<T, N> {
 #[derive(Debug)]
 pub struct Single<T> {
     first: Option<T>,
-    /// How many there are besides: kept here, for the others are far away.
+    /// The number of further ones: kept here, for the others are far away.
     others: u32,
     /// The others, if there have ever been any.
     #[allow(clippy::box_collection, reason = "a word where there are none")]
@@ -164,8 +164,8 @@ impl<T> Single<T> {
     }
 }
 
-/// What is kept for link ports and virtual channels, of those that have ever been used: few are, and `N`
-/// of them stand here.
+/// Values for the link ports and virtual channels that have ever been used: few are, and `N` of
+/// them stand here.
 #[derive(Clone, Debug)]
 pub struct ByChannel<T, const N: usize> {
     /// Port and channel of each.
@@ -183,7 +183,7 @@ impl<T, const N: usize> Default for ByChannel<T, N> {
 }
 
 impl<T: Default, const N: usize> ByChannel<T, N> {
-    /// What is kept for `channel` of `port`; it is there from now on.
+    /// Returns the value for `channel` of `port`, and makes it first if there is none.
     #[inline]
     pub fn at(&mut self, port: u16, channel: u8) -> &mut T {
         let key = key(port, channel);
@@ -199,7 +199,7 @@ impl<T: Default, const N: usize> ByChannel<T, N> {
         &mut self.kept[place]
     }
 
-    /// What is kept for `channel` of `port`, if anything is.
+    /// Returns the value for `channel` of `port`, if there is one.
     pub fn get(&self, port: u16, channel: u8) -> Option<&T> {
         let key = key(port, channel);
         let place = self.keys.iter().position(|&of| of == key)?;

@@ -12,7 +12,7 @@ pub struct Bytes {
     pub word: u8,
     /// A bit for each byte.
     pub enables: u8,
-    /// How many bytes a right-aligned value of them is to be moved up.
+    /// The number of bytes by which a right-aligned value of them is moved up.
     offset: u8,
 }
 
@@ -135,9 +135,9 @@ struct Whole {
     stale: Vec<(CoreSet, Words)>,
 }
 
-/// What memory holds of a line, and what the caches hold: all copies that are kept coherent are
-/// equal, so there is one image of them; copies that an update from outside did not probe stay
-/// behind as they were.
+/// The contents of a line in memory and in the caches: all copies that are kept coherent are equal,
+/// so there is one image of them; copies that an update from outside did not probe stay behind as
+/// they were.
 #[derive(Debug)]
 pub struct Images {
     /// The thread that wrote last, as the machine's traces name it.
@@ -149,17 +149,18 @@ pub struct Images {
 }
 
 impl Images {
-    /// Of a line of zeros, to which nobody has written.
-    pub fn new(nobody: u32) -> Self {
+    /// Makes the images of a line of zeros, to which no core has written; `no_writer` stands for
+    /// that.
+    pub fn new(no_writer: u32) -> Self {
         Self {
-            writer: nobody,
+            writer: no_writer,
             memory: OneByte::default(),
             copies: OneByte::default(),
             whole: None,
         }
     }
 
-    /// What memory holds, right-aligned.
+    /// Returns the value in memory, right-aligned.
     #[inline]
     pub fn memory(&self, bytes: Bytes) -> u64 {
         bytes.pick(match &self.whole {
@@ -168,7 +169,7 @@ impl Images {
         })
     }
 
-    /// What the coherent copies hold, right-aligned; meaningless where there are none.
+    /// Returns the value of the coherent copies, right-aligned; meaningless where there are none.
     #[inline]
     pub fn copies(&self, bytes: Bytes) -> u64 {
         bytes.pick(match &self.whole {
@@ -177,7 +178,7 @@ impl Images {
         })
     }
 
-    /// What the stale copy of `core` holds, if it has one.
+    /// Returns the value in the stale copy of `core`, if it has one.
     #[inline]
     pub fn stale(&self, core: u16, bytes: Bytes) -> Option<u64> {
         let stale = &self.whole.as_ref()?.stale;
@@ -245,7 +246,8 @@ impl Images {
         }
     }
 
-    /// The copies of `cores` stay as the coherent copies are now, whatever becomes of those.
+    /// Freezes the copies of `cores` as the coherent copies are now; later changes of those leave
+    /// them alone.
     pub fn leave_behind(&mut self, cores: CoreSet) {
         if !cores.is_empty() {
             let whole = self.whole();
@@ -304,7 +306,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What is done to the images of a line.
+    /// A change of the images of a line.
     #[derive(Clone, Copy, Debug)]
     enum Act {
         Write {

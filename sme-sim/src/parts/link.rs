@@ -14,7 +14,7 @@ pub struct CreditLink<P, const CHANNELS: usize> {
     credits: [u32; CHANNELS],
     /// A packet is entering it until then.
     free_at: Time,
-    /// Whether the sender knows that it has to come back then.
+    /// Whether the sender knows that it has to return at that time.
     is_awaited: bool,
 }
 

@@ -1,5 +1,5 @@
-//! What machines are made of. A part knows no family: it is given what it needs to know of the machine
-//! when it is made.
+//! The parts of which machines are made. A part knows no family: it is given what it needs to know
+//! of the machine when it is made.
 //!
 //! * [`address`]: the trait of address spaces; [`global`]: the simplest one.
 //! * [`cache`]: the private caches of a core, with the bytes they hold.

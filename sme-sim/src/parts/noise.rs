@@ -24,7 +24,7 @@ pub enum Gaps {
     Exponential,
 }
 
-/// How long detours are.
+/// The lengths of detours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lengths {
     /// All the same.
@@ -140,7 +140,7 @@ impl Noise {
         self.gaps
     }
 
-    /// How long detours are.
+    /// Returns the lengths of detours.
     pub fn lengths(&self) -> Lengths {
         self.lengths
     }
@@ -178,7 +178,7 @@ impl Noise {
         })
     }
 
-    /// How long before time zero the period of a core began in which that lies.
+    /// Returns how long before time zero the period of a core began in which time zero lies.
     fn phase(&self, key: u64) -> u64 {
         Draws::new(key, ONCE).below(self.period)
     }

@@ -1,4 +1,4 @@
-//! How the tables of a node grow: to about what is in use at once, not to twice as much. There are
+//! The growth of a node's tables: to about what is in use at once, not to twice as much. There are
 //! as many of them as nodes, and they are small.
 
 use std::collections::VecDeque;

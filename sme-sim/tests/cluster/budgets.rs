@@ -1,7 +1,7 @@
 //! Latencies of single accesses, added up by hand from a machine's constants.
 //!
-//! The machine has round numbers: an engine cycle of 10 ns, two bytes a nanosecond on a host link,
-//! eight bytes a cycle on a network link. All times here are in nanoseconds, and exact.
+//! The machine has round numbers: an engine cycle of 10 ns, two bytes per nanosecond on a host
+//! link, eight bytes per cycle on a network link. All times here are in nanoseconds, and exact.
 
 use std::future::Future;
 
@@ -76,7 +76,7 @@ pub fn settled(socket: u64) -> u64 {
 /// The time at which a packet has reached the host `far` links away that leaves the first socket at
 /// `at`: one of so many bytes on the host link, on network links, and on the far host link.
 pub fn crosses(at: u64, far: u64, bytes: (u64, u64, u64)) -> u64 {
-    // 8 bytes a cycle, and the cycle in which a packet begins is one of its own; 6 cycles of
+    // 8 bytes per cycle, and the cycle in which a packet begins is one of its own; 6 cycles of
     // transceivers, 15 ns of wire: on all links.
     crosses_by(at, far, bytes, |bytes| {
         far * (bytes.div_ceil(8) - 1) + far * (6 + 2)

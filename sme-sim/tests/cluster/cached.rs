@@ -20,7 +20,7 @@ type Seen = Arc<Mutex<Vec<u64>>>;
 /// Values of `uncached.load_payload`.
 const PAYLOADS: [&str; 4] = ["8 B", "16 B", "32 B", "64 B"];
 
-/// What a program has seen.
+/// Returns the values that a program has seen.
 fn seen(seen: &Seen) -> Vec<u64> {
     seen.lock().unwrap().clone()
 }

@@ -340,7 +340,7 @@ fn slow_is_not_stuck() {
 }
 
 /// A store that is still in its core's buffer when the thread calls the operating system is
-/// performed before anybody is woken: the kernel's own locks see to that.
+/// performed before any thread is woken: the kernel's own locks see to that.
 #[test]
 fn no_wake_is_lost_to_a_buffered_store() {
     for delay in (0..12_000).step_by(400) {

@@ -77,8 +77,8 @@ impl Access {
 
 const NODES: u32 = 3;
 
-/// What the address space of the prototype says, worked out anew: 12 GiB of RAM a node, of which
-/// the upper 4 GiB are shared, from 2^40 on node by node.
+/// Computes the prototype's answer to an access anew: 12 GiB of RAM per node, of which the upper 4
+/// GiB are shared, from 2^40 on node by node.
 fn expected(access: Access, address: u64) -> Option<FaultReason> {
     const GIB: u64 = 1 << 30;
     if access.is_of_a_word() && !address.is_multiple_of(8) {

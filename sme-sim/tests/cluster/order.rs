@@ -1,4 +1,4 @@
-//! Who sees which stores in which order: litmus programs.
+//! Litmus programs: the order in which threads see stores.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use sme_sim::parts::contract::{Span, ThreadMemory};
 
 use crate::programs::{Program, cluster, nothing, ns, place, run, setup, word};
 
-/// What separates a store from the load after it.
+/// The operation that separates a store from the load after it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Between {
     Nothing,
@@ -159,7 +159,7 @@ impl Message {
         }
         let flag = memory.flag(place(self.home, 8 * self.flag), self.route);
         if self.row {
-            // Flags that nobody sets stand before it, and hold what ends the wait: 0 is not 2.
+            // Flags that no thread sets stand before it, and hold what ends the wait: 0 is not 2.
             let first = memory.flag(place(self.home, 8 * self.flag - 16), self.route);
             let flags = Flags {
                 first,
@@ -176,7 +176,7 @@ impl Message {
         }
     }
 
-    /// Stores to words that nobody looks at, in the same lines and through the same engines.
+    /// Stores to words that no thread reads, in the same lines and through the same engines.
     async fn disturb(self, memory: ThreadMemory, number: u32) {
         for at in 0..12u64 {
             let offset = 8 * (64 + (at * 7 + u64::from(number)) % 32);
@@ -224,7 +224,7 @@ proptest! {
     }
 }
 
-/// Nobody acknowledges a posted store: one to a node whose link is crowded is performed after a
+/// A posted store is not acknowledged: one to a node whose link is crowded is performed after a
 /// later one to another node. (Were it not so, the simulator would hide a bug of programs.)
 #[test]
 fn stores_to_two_nodes_can_be_performed_in_the_other_order() {

@@ -52,7 +52,7 @@ fn a_core_that_spins_on_a_stale_copy_spins_for_ever() {
     assert_eq!(failure.to_string(), expected);
 }
 
-/// What loads of one word see while another node stores to it.
+/// Returns the values that loads of one word see while another node stores to it.
 fn loads(setup: Setting, refetch: bool) -> Vec<u64> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let outcome = run(setup, |memory, node, core| -> Program {

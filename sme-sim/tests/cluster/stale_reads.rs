@@ -9,7 +9,7 @@ use sme_sim::parts::contract::ThreadMemory;
 
 use crate::programs::{Program, cluster, ns, place, setup, setup_with};
 
-/// What a hand-over may leave out.
+/// The step that a hand-over leaves out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Forgets {
     Nothing,

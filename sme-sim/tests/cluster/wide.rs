@@ -73,7 +73,8 @@ fn updates_of_all_cores_add_up() {
     assert!(cluster.is_quiet());
 }
 
-/// The last core of the largest node is named as itself, not as nobody.
+/// The last core of the largest node is named by its own number, which is not taken for the mark of
+/// no core.
 #[test]
 fn the_last_core_is_named() {
     let setup = setup_with(

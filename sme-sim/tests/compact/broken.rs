@@ -9,14 +9,14 @@ use sme_sim::time::Time;
 use crate::case::{Algorithm, Case};
 use crate::equal::case;
 
-/// What the leader of node 0 does wrong.
+/// The fault of the leader of node 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     /// It does not wait for its last follower.
     Impatient,
     /// It does not release its node's first child.
     Forgetful,
-    /// It reads its phase once more before it releases anybody.
+    /// It reads its phase once more before it releases any thread.
     Slow,
 }
 

@@ -48,7 +48,7 @@ pub struct Case {
     pub noise: Option<Noise>,
 }
 
-/// What came out.
+/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seen {
     pub episodes: Vec<SpanTimes>,
@@ -163,7 +163,7 @@ impl Case {
         seen
     }
 
-    /// What came out, however it ended.
+    /// Runs the readable form and returns the outcome, however the run ended.
     pub fn watch_readable<B>(&self, barrier: B, workers: usize) -> (Seen, Result<(), Failure>)
     where
         B: Barrier<ThreadMemory> + 'static,
@@ -227,7 +227,7 @@ impl Case {
         ended.map(|()| seen)
     }
 
-    /// What came out, however it ended.
+    /// Runs the compact form and returns the outcome, however the run ended.
     pub fn watch_compact<L: Leader>(
         &self,
         leader: L,

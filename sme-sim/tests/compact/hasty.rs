@@ -23,7 +23,7 @@ struct State<S> {
     sound: S,
     /// The wait, once it has been put off.
     put_off: Option<Step>,
-    /// How often the phase has been read since.
+    /// The number of reads of the phase since.
     read: u8,
     /// The phase has been flipped in this episode.
     is_over: bool,
@@ -116,7 +116,7 @@ impl<L: Leader> Barrier<ThreadMemory> for Led<L> {
     }
 }
 
-/// What came out in both forms, and whether it ended well.
+/// Returns the outcome in both forms, and whether it ended well.
 fn both<L: Leader + Clone + 'static>(case: &Case, leader: &L) -> [(Seen, Option<String>); 2] {
     let readable = case.watch_readable(Led(leader.clone()), 1);
     let compact = case.watch_compact(leader.clone(), 1);

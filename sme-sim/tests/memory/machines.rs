@@ -167,7 +167,7 @@ pub const fn ns(ns: u64) -> Time {
     Time::from_ns(ns)
 }
 
-/// Flags of the programs' own, one a line, in coherent memory, far from all data.
+/// Flags of the programs' own, one per line, in coherent memory, far from all data.
 pub fn flag(memory: &ThreadMemory, node: u32, number: u32) -> Flag {
     memory.flag(
         place(node, 0x10000 + 64 * u64::from(number)),

@@ -211,7 +211,7 @@ impl Model {
     }
 }
 
-/// What memory holds before.
+/// Returns the initial value in memory.
 fn first(home: u32, offset: u64) -> u8 {
     (97 + u64::from(home) * 11 + offset / 64 * 5 + offset % 8) as u8
 }

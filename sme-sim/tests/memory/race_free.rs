@@ -1,4 +1,4 @@
-//! Programs without races, with the flushes that they need, notice nothing of caches, whatever the
+//! Programs without races, with the flushes that they need, notice nothing of caches on any
 //! machine; with one flush left out they compute the same or the checker of stale reads says so.
 
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,7 @@ const WORDS: u64 = 8 * LINES;
 /// Words that are handed over within a phase, each in a line of its own.
 const MESSAGES: u64 = 3;
 
-/// What one thread does in one phase.
+/// The accesses of one thread in one phase.
 #[derive(Clone, Debug)]
 struct Phase {
     /// Words to load or store, with a delay before.
@@ -35,7 +35,7 @@ struct Message {
     route: Route,
 }
 
-/// What a program leaves out.
+/// The flush that a program leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Forgets {
     Nothing,
@@ -107,7 +107,7 @@ fn cases() -> impl Strategy<Value = Case> {
     })
 }
 
-/// What is seen of a run.
+/// The observations of a run.
 #[derive(Debug, PartialEq)]
 struct Seen {
     /// Of each thread, what it loaded.
@@ -162,7 +162,7 @@ impl Case {
         act.2 && self.owner(phase, act.1) == who
     }
 
-    /// Returns whether anybody stores to the word in the phase.
+    /// Returns whether any thread stores to the word in the phase.
     fn is_stored(&self, phase: usize, word: u64) -> bool {
         let owner = self.owner(phase, word);
         let acts = &self.program[owner as usize][phase].acts;
@@ -235,7 +235,7 @@ impl Case {
     }
 
     /// A barrier with its coherence point: a node's threads gather, the first of them brings memory
-    /// up to date, and the first of all lets everybody go.
+    /// up to date, and the first of all releases the others.
     async fn barrier(&self, memory: &ThreadMemory, who: u32, phase: usize, forgets: Forgets) {
         let turn = phase as u8 + 1;
         let (node, core) = (who / self.threads, who % self.threads);
@@ -277,7 +277,7 @@ impl Case {
         }
     }
 
-    /// What every thread must load, and what is left at home.
+    /// Returns the values that every thread must load, and those left at home.
     fn expected(&self) -> (Vec<Vec<u64>>, Vec<u64>) {
         let mut memory: Vec<u64> = (0..WORDS).map(first).collect();
         let mut loads = vec![Vec::new(); self.program.len()];
@@ -331,7 +331,7 @@ impl Case {
     }
 }
 
-/// What there is to forget in `case`, the `which`th of it.
+/// Picks the `which`th flush of `case` to leave out.
 fn something(case: &Case, which: usize) -> Forgets {
     let phase = which / 8 % case.phases();
     let node = (which / 64) as u32 % case.nodes;

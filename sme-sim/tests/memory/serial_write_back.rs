@@ -64,7 +64,7 @@ impl Case {
         (word * 5 % u64::from(NODES * THREADS)) as u32
     }
 
-    /// What a thread stored last to each of its words.
+    /// Returns the last store of a thread to each of its words.
     fn stored(&self, who: u32) -> Vec<(u64, u64)> {
         let acts = self.acts[who as usize].iter().enumerate();
         acts.filter(|(_, act)| act.2 && Self::writer(act.1) == who)
@@ -81,8 +81,8 @@ impl Case {
                 memory.load(cached(word)).await;
             }
         }
-        // Every node has every line, as memory has it, before anybody stores.
-        everybody(&memory, who, 1).await;
+        // Every node has every line, as memory has it, before any node stores.
+        meet(&memory, who, 1).await;
         for (number, &(delay, word, stores)) in self.acts[who as usize].iter().enumerate() {
             memory.delay(ns(delay)).await;
             let writer = Self::writer(word);
@@ -98,7 +98,7 @@ impl Case {
                 wrong.lock().unwrap().push(text);
             }
         }
-        everybody(&memory, who, 2).await;
+        meet(&memory, who, 2).await;
         if leads {
             let turn = self.order.iter().position(|&n| n == node).unwrap();
             if turn > 0 {
@@ -117,7 +117,7 @@ impl Case {
         }
     }
 
-    /// What is left at home.
+    /// Returns the values left at home.
     fn left(&self) -> Vec<u64> {
         let mut memory: Vec<u64> = (0..8 * LINES).map(first).collect();
         for &node in &self.order {
@@ -166,7 +166,7 @@ impl Case {
 
 /// Waits until all threads are here, for the time that is numbered `turn`: each has flags of its own,
 /// for a fast thread comes here again before a slow one has looked.
-async fn everybody(memory: &ThreadMemory, who: u32, turn: u32) {
+async fn meet(memory: &ThreadMemory, who: u32, turn: u32) {
     let told = |by: u32, to: u32| {
         let number = 200 * turn + by * THREADS + to % THREADS;
         flag(memory, to / THREADS, number)

@@ -122,7 +122,7 @@ fn cases() -> impl Strategy<Value = Case> {
         })
 }
 
-/// What a run has shown: what each thread did, and memory after it.
+/// The observations of a run: the actions of each thread, and memory after it.
 struct Shown {
     acts: Vec<Vec<Act>>,
     last: Vec<u64>,
@@ -206,7 +206,7 @@ impl Case {
         memory.set(flag(&memory, 0, thread as u32), 1).await;
     }
 
-    /// What every thread of the node agrees on afterwards.
+    /// Reads the values on which all threads of the node agree afterwards.
     async fn look_at_last(self, memory: ThreadMemory, last: Arc<Mutex<Vec<u64>>>) {
         for thread in 0..self.threads.len() {
             let flag = flag(&memory, 0, thread as u32);
@@ -246,7 +246,7 @@ impl Case {
         .unwrap();
         for (variable, &value) in FIRST.iter().enumerate() {
             cluster.preset(self.place(variable).0, value);
-            // A neighbour in each line that nobody touches.
+            // A neighbour in each line that no thread touches.
             cluster.preset(self.place(variable).0.plus(32), 77);
         }
         prop_assert_eq!(cluster.run(1, |_| {}), Ok(()));

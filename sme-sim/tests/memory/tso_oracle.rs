@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-/// What a thread did.
+/// An action of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Loaded this from a variable.

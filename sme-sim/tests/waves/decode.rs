@@ -13,7 +13,7 @@ pub type Change = (u64, String, String, u64);
 pub struct Wave {
     /// Width of each signal by scope and name.
     pub widths: BTreeMap<(String, String), u32>,
-    /// What really changes, from all signals zero, by time, scope, signal.
+    /// The actual changes, from all signals zero, by time, scope, signal.
     pub changes: Vec<Change>,
     /// The first and last time of the file.
     pub span: (u64, u64),
@@ -147,8 +147,8 @@ impl Wave {
         }
     }
 
-    /// What passed the ports, by node, cycle and port; in the order of time at one port in one
-    /// cycle. Times are checked against the cycles' numbers for a clock of `hz`.
+    /// Returns what passed the ports, by node, cycle and port; in the order of time at one port in
+    /// one cycle. Times are checked against the cycles' numbers for a clock of `hz`.
     pub fn seen(&self, hz: u64) -> Vec<Seen> {
         let edge = |cycle: u64| (u128::from(cycle) * 10u128.pow(15)).div_ceil(hz.into());
         let scopes: BTreeSet<&String> = self.widths.keys().map(|(scope, _)| scope).collect();

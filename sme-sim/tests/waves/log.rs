@@ -64,7 +64,7 @@ impl<E: Inspect> Inspect for Logged<E> {
     }
 }
 
-/// What a waveform of `nodes` shows of the log in the cycles whose edges are in a window of
+/// Returns what a waveform of `nodes` shows of the log in the cycles whose edges are in a window of
 /// femtoseconds.
 pub fn expected(log: &Log, nodes: &[u32], window: std::ops::Range<u128>, hz: u64) -> Vec<Seen> {
     let edge = |cycle: u64| (u128::from(cycle) * 10u128.pow(15)).div_ceil(hz.into());

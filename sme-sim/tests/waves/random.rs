@@ -45,7 +45,7 @@ impl Seek for Shared {
     }
 }
 
-/// Gives out what it was told, whatever comes in.
+/// Gives out the scripted outputs, regardless of its inputs.
 struct Scripted {
     outputs: Vec<(u64, Output)>,
 }
@@ -421,7 +421,7 @@ fn times_never_drift() {
     assert_eq!(femtoseconds(u64::MAX), u64::MAX);
 }
 
-/// Nobody can write to it.
+/// A file to which nothing can be written.
 struct Full;
 
 impl Write for Full {

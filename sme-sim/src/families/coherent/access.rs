@@ -17,7 +17,7 @@ const STREAMS: usize = 16;
 pub(super) struct Wants {
     pub(super) line: u64,
     pub(super) event: Event,
-    /// How many of its words, which decides for how long the port is busy.
+    /// The number of its words, which decides for how long the port is busy.
     pub(super) words: u32,
 }
 

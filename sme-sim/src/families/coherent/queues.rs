@@ -25,12 +25,12 @@ impl Places {
     }
 }
 
-/// A part that serves one after the other. It is told of what comes not quite in the order of time,
-/// since a transaction is worked out when it begins: who comes waits for the work that is there,
-/// and not for the hour of somebody who was told of earlier and comes later.
+/// A part that serves one after the other. Arrivals are announced not quite in the order of time,
+/// since a transaction is worked out when it begins: an arrival waits for the work that is there,
+/// and not for another that was announced earlier and arrives later.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Server {
-    /// The latest time at which anybody has come.
+    /// The time of the latest arrival.
     last: Time,
     /// The work that was there then.
     work: Time,

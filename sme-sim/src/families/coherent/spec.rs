@@ -43,8 +43,8 @@ pub struct CoherentSpec {
     pub second: Geometry,
     /// The third level of a socket.
     pub third: Geometry,
-    /// Whether the third level holds all that the others hold, and knows which cores may; otherwise
-    /// it holds what they had no room for.
+    /// Whether the third level is inclusive: it holds all that the others hold, and knows which
+    /// cores may; otherwise it holds what they had no room for.
     pub is_inclusive: bool,
     /// A load that the second level serves.
     pub hits_second: Time,

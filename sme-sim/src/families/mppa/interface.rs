@@ -77,7 +77,7 @@ struct Listens {
 pub(super) struct Interfaces {
     tags: Vec<Option<Open>>,
     mailboxes: FxHashMap<u16, Listens>,
-    /// Messages that came before somebody listened.
+    /// Messages that arrived before any thread listened.
     early: FxHashMap<u16, Vec<u64>>,
     pub channels: Vec<Option<Channel>>,
 }

@@ -5,7 +5,7 @@ use crate::parts::line::Bytes;
 use crate::parts::memory::{Words, Writer};
 use crate::time::Time;
 
-/// How memory serves.
+/// The size and the service times of a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Serving {
     /// Bytes that there are.

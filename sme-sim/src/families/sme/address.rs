@@ -14,7 +14,7 @@ use sme_memory::{Place, Route};
 pub use crate::parts::address::{AddressSpace, CACHEABLE, FaultReason, Way};
 use crate::parts::line_size::LineSize;
 
-/// How every node of the machine partitions its address space.
+/// The partition of the address space, the same for every node of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressMap {
     /// Those that hold memory: nodes, and behind them the devices of a pool.
@@ -31,7 +31,7 @@ pub struct AddressMap {
     pub line: LineSize,
 }
 
-/// What an address names, seen from one node.
+/// The target of an address, seen from one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The node's own memory, cached and coherent, at this physical address.
@@ -90,7 +90,7 @@ impl AddressMap {
         self.first_shared > 0
     }
 
-    /// What `address` names.
+    /// Returns the target of `address`.
     #[inline]
     pub fn target(&self, address: u64) -> Result<Target, FaultReason> {
         if address < self.global_base {

@@ -231,7 +231,7 @@ fn uncached(read: &mut Reader<'_>) -> UncachedSpec {
 fn host(read: &mut Reader<'_>) -> HostSpec {
     let mut host = read.section("host");
     HostSpec {
-        clock: host.clock("clock", "HyperTransport clock, two transfers a cycle"),
+        clock: host.clock("clock", "HyperTransport clock, two transfers per cycle"),
         width_bits: host.width("width", 8..=512, "width of each direction"),
         cycles: host.cycles(
             "cycles",
@@ -427,7 +427,7 @@ fn rules(spec: &ClusterSpec, read: &mut Reader<'_>) {
         cores <= NodeSpec::MOST_CORES,
         || {
             format!(
-                "{} sockets of {} cores are {cores} cores a node; at most {} are simulated",
+                "{} sockets of {} cores are {cores} cores per node; at most {} are simulated",
                 spec.node.sockets,
                 spec.node.cores_per_socket,
                 NodeSpec::MOST_CORES
@@ -485,7 +485,7 @@ fn rules(spec: &ClusterSpec, read: &mut Reader<'_>) {
         spec.link.bytes_per_second <= passed,
         || {
             format!(
-                "the engine passes one packet a cycle, {longest} bytes at most: at {} no more than {} on a link",
+                "the engine passes one packet per cycle, {longest} bytes at most: at {} no more than {} on a link",
                 Dimension::Frequency.write(spec.engine.clock.hz()),
                 Dimension::Bandwidth.write(passed),
             )
@@ -497,7 +497,7 @@ fn rules(spec: &ClusterSpec, read: &mut Reader<'_>) {
 mod tests {
     use crate::machine::{Domain, declared};
 
-    /// Nodes that the global address space has room for, whatever the limits allow.
+    /// Nodes that the global address space has room for, independent of the limits.
     const NODES: u64 = 1 << 20;
 
     #[test]

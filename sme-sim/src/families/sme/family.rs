@@ -12,10 +12,10 @@ use crate::machine::family::{CannotBuild, Family, NodeThreads, Readable};
 use crate::machine::shape::{Footprint, Interfaces, Setup, Shape};
 use crate::parts::fabric::MAX_HOSTS;
 
-/// What the simulator keeps at most of a machine. Measured, as the memory of whole runs of 16,384 nodes;
-/// a test holds it against the simulator. A position has its engine, and its node's caches, memory and
-/// events; a thread its program, its core and its flags in the caches; a port of a switch outside the
-/// engines the packets in its buffers.
+/// An upper bound on what the simulator keeps of a machine. Measured, as the memory of whole runs
+/// of 16,384 nodes; a test holds it against the simulator. A position has its engine, and its
+/// node's caches, memory and events; a thread its program, its core and its flags in the caches; a
+/// port of a switch outside the engines the packets in its buffers.
 const FOOTPRINT: Footprint = Footprint {
     position: 8 << 10,
     thread: 512,

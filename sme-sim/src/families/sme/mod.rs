@@ -5,7 +5,7 @@
 //! * [`spec`], `declared`: the constants of its machine files.
 //! * [`engine`]: the Shared Memory Engine, block by block, cycle by cycle.
 //! * [`cluster`]: a node of cores, caches, host link and engine, and a cluster of them.
-//! * [`compact`]: the same for 10^8 threads: two bytes a thread while nothing happens.
+//! * [`compact`]: the same for 10^8 threads: two bytes per thread while nothing happens.
 //! * [`traffic`]: the fabric under synthetic traffic, latency over offered load.
 
 pub mod address;

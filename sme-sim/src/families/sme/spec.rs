@@ -1,4 +1,5 @@
-//! What a machine file says of a cluster with Shared Memory Engines: typed, in this crate's units.
+//! The specification of a cluster with Shared Memory Engines in a machine file: typed, in this
+//! crate's units.
 
 use super::engine::Kind;
 use super::engine::packet::RESPONSE_HEADER_BYTES;
@@ -115,7 +116,7 @@ pub struct CacheSpec {
     pub walk_cycles: u64,
 }
 
-/// What is written back of a line that a cache has a newer copy of.
+/// The part of a line that is written back, where a cache has a newer copy of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteBack {
     /// All its bytes: two nodes that write different bytes of one line lose updates.
@@ -172,19 +173,19 @@ pub struct UncachedSpec {
     pub coherent_stores: bool,
 }
 
-/// Who gets the slot when several cores of a socket wait for it.
+/// The rule by which one of several waiting cores of a socket gets the slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arbitration {
     /// Any of those waiting, with equal chance (seeded).
     Random,
-    /// Who has waited longest.
+    /// The core that has waited longest.
     Fifo,
 }
 
 /// `[host]`: the HyperTransport connection between the node's first socket and its engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostSpec {
-    /// `clock`: HT400 is 400 MHz, two transfers a cycle.
+    /// `clock`: HT400 is 400 MHz, two transfers per cycle.
     pub clock: Clock,
     /// `width`: bits a direction, 16.
     pub width_bits: u32,
@@ -201,9 +202,9 @@ pub struct HostSpec {
     pub bridge_writes: BridgeWrites,
     /// `posted_credits`: posted packets the receiver takes before it must return a credit.
     pub posted_credits: u32,
-    /// `nonposted_credits`: read requests, likewise.
+    /// `nonposted_credits`: credits for read requests.
     pub nonposted_credits: u32,
-    /// `response_credits`: read responses, likewise.
+    /// `response_credits`: credits for read responses.
     pub response_credits: u32,
 }
 
@@ -290,7 +291,7 @@ pub struct OsSpec {
     pub quantum: Time,
 }
 
-/// `[fabric]`: how the nodes are joined where nobody says otherwise; a file may leave it out.
+/// `[fabric]`: the network that joins the nodes by default; a file may leave it out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FabricSpec {
     /// `topology`: a mesh or a torus, and of how many dimensions, or a switch.

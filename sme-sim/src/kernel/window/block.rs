@@ -12,7 +12,7 @@ use crate::time::Time;
 /// Nodes of a block: as many times as a few cache lines hold, and a bit of a word for each.
 pub(super) const BLOCK: usize = 64;
 
-/// What is kept of [`BLOCK`] nodes, or fewer at the end of a stripe.
+/// The bookkeeping of [`BLOCK`] nodes, or fewer at the end of a stripe.
 pub(super) struct Block<N: Node> {
     /// When the first of them has something to do.
     earliest: Time,
@@ -24,9 +24,9 @@ pub(super) struct Block<N: Node> {
     waiting: u64,
     /// Messages that can wait.
     late: Vec<Late<N::Late>>,
-    /// When the first of those arrives that nobody waits for and that have not arrived in a window before.
-    /// Nothing is done about it; but where windows start must not depend on who has sent a message, and a
-    /// sender does not know whether a node waits.
+    /// The arrival of the first message that no node waits for and that has not arrived in a window
+    /// before. Nothing is done about it; but where windows start must not depend on who has sent a
+    /// message, and a sender does not know whether a node waits.
     late_arrives: Time,
 }
 

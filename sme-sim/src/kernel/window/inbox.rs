@@ -115,7 +115,7 @@ impl<N: Node> Due<N> {
     }
 }
 
-/// What arrives at a node in a window, in the order in which it does.
+/// The messages that arrive at a node in a window, in the order of their arrival.
 pub struct Inbox<'a, M> {
     messages: &'a mut [Option<Kept<M>>],
     /// Places in `messages`, in order.

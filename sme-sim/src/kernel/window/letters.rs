@@ -1,4 +1,4 @@
-//! What goes from one process to another in a window: a letter of envelopes.
+//! Letters: the envelopes that go from one process to another in a window.
 //!
 //! Called by `workers`. A letter without envelopes has no bytes. Any other begins with the start
 //! of the window in which it was written (8 bytes, little-endian, picoseconds), so that one which
@@ -14,8 +14,8 @@ use super::super::peers::{PeerError, garbled};
 use super::Envelope;
 use crate::time::Time;
 
-/// The version of the form in which messages go between processes. Whoever changes that form, a
-/// message's fields included, counts up.
+/// The version of the form in which messages go between processes. A change of that form, of a
+/// message's fields too, must increment it.
 pub const FORMAT: u32 = 1;
 
 #[derive(Serialize, Deserialize)]

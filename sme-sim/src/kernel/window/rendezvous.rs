@@ -1,17 +1,17 @@
 //! Where the workers of a run meet, once or twice a window: a barrier of the host's threads.
 //!
-//! Called by `workers`. A window is short (microseconds, where few nodes have anything to do), so
-//! whoever waits first looks again for a while, and sleeps only then: the computer may have
-//! something else to do. An episode is told from the next by its number, in the way of a
-//! sense-reversing barrier.
+//! Called by `workers`. A window is short (microseconds, where few nodes have anything to do), so a
+//! worker that waits polls for a while first, and only then sleeps: the computer may have something
+//! else to do. An episode is told from the next by its number, in the way of a sense-reversing
+//! barrier.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::{Condvar, Mutex};
 
-/// How often a worker looks before it sleeps: some 0.5 ms. To be woken takes longer than most shares of
-/// a window differ, a tenth of a millisecond where the computer is a virtual one.
+/// Polls of a worker before it sleeps: some 0.5 ms. To be woken takes longer than most shares of a
+/// window differ, a tenth of a millisecond where the computer is a virtual one.
 const LOOKS: u32 = 10_000;
 /// After so many looks, some 20 µs, it lets others have the processor, if they want it.
 const LOOKS_AT_A_TIME: u32 = 400;
@@ -36,7 +36,7 @@ impl Rendezvous {
             *THREADS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from));
         Self {
             workers,
-            // Whoever is awaited may need the very processor one looks with.
+            // The awaited worker may need the very processor that the waiting one polls on.
             looks: if workers <= threads { LOOKS } else { 0 },
             arrived: AtomicUsize::new(0),
             episode: AtomicUsize::new(0),
@@ -49,7 +49,7 @@ impl Rendezvous {
     pub(super) fn wait(&self) {
         let episode = self.episode.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.workers {
-            // Nobody arrives for the next episode before this one has ended.
+            // No worker arrives for the next episode before this one has ended.
             self.arrived.store(0, Ordering::Relaxed);
             let sleepers = self.sleepers.lock();
             self.episode
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicU64;
 
-    /// Everybody sees what everybody did before, looking or asleep.
+    /// Every worker sees what all did before, whether it polled or slept.
     #[test]
     fn nobody_passes_before_the_last() {
         for (workers, looks) in [(1, 0), (2, 0), (3, 5), (4, LOOKS), (2, 20_000)] {

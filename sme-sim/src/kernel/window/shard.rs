@@ -14,14 +14,14 @@ use crate::time::Time;
 /// The longest and the shortest stripe, in nodes.
 const MOST: usize = 1024;
 const LEAST: usize = 8;
-/// How many nodes ahead a node is asked for.
+/// The distance, in nodes, at which a node's memory is prefetched.
 const AHEAD: usize = 2;
 /// Bytes of nodes that a core has in its caches anyhow.
 const NEAR: usize = 1 << 20;
 /// Stripes that a worker has if these bounds allow it.
 const STRIPES: usize = 32;
 
-/// How the nodes of a process are dealt out to its workers.
+/// The division of a process's nodes among its workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deal {
     /// The logarithm of a stripe's nodes: whose a node is is asked for every message.
@@ -83,7 +83,7 @@ struct Stripe<'a, N: Node> {
 }
 
 impl<N: Locality> Stripe<'_, N> {
-    /// What [`Block::take_due`] says of a block.
+    /// Returns the answer of [`Block::take_due`] for a block.
     #[inline]
     fn take_due(&mut self, block: usize, end: Time, due: &mut Due<N>) -> u64 {
         let numbers = self.numbers(block);
@@ -117,7 +117,8 @@ pub(super) struct Shard<'a, N: Node> {
     workspace: N::Workspace,
     /// Messages that are being handed over.
     due: Due<N>,
-    /// What nodes wait for in this window, with the place (stripe, and node in it) of each.
+    /// The tasks that nodes wait for in this window, with the place (stripe, and node in it) of
+    /// each.
     tasks: Vec<Waits<N>>,
 }
 
@@ -237,7 +238,8 @@ impl<N: Locality> Shard<'_, N> {
         }
     }
 
-    /// Hands over whatever is kept: the run ends or pauses, and its nodes are looked at.
+    /// Hands over everything that is kept back: the run ends or pauses, and its nodes are looked
+    /// at.
     pub(super) fn put_down(&mut self) {
         for stripe in &mut self.stripes {
             for (number, block) in stripe.blocks.iter_mut().enumerate() {
@@ -288,7 +290,7 @@ impl<N: Locality> Shard<'_, N> {
         }
     }
 
-    /// What own nodes wait for.
+    /// Returns the tasks that own nodes wait for.
     pub(super) fn tasks(&mut self) -> &mut Vec<Waits<N>> {
         &mut self.tasks
     }

@@ -1,6 +1,6 @@
-//! What nodes wait for, shared by the workers of a process: each offers its nodes' tasks, all do what
-//! there is, their own first, and each takes its own back. In between they meet, which is for the
-//! caller.
+//! The tasks that nodes wait for, shared by the workers of a process: each offers its nodes' tasks,
+//! all do what there is, their own first, and each takes its own back. In between they meet, which
+//! is for the caller.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,11 +8,11 @@ use parking_lot::Mutex;
 
 /// Tasks of type `T`, each of a worker.
 pub(super) struct Tasks<T> {
-    /// What nobody has begun, by whose it is.
+    /// Tasks that no worker has begun, by owner.
     offered: Vec<Mutex<Vec<T>>>,
-    /// What is done, by whose it is.
+    /// Finished tasks, by owner.
     done: Vec<Mutex<Vec<T>>>,
-    /// How many have ever been offered.
+    /// The number of tasks ever offered.
     count: AtomicU64,
 }
 
@@ -34,14 +34,14 @@ impl<T> Tasks<T> {
         }
     }
 
-    /// How many have ever been offered: the same for all workers from a meeting after an offer to the
-    /// one before the next.
+    /// Returns the number of tasks ever offered: the same for all workers from a meeting after an
+    /// offer to the one before the next.
     pub(super) fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// One that nobody has begun, and whose it is, for worker `me`. If it is its own, `then` is told of
-    /// those that it will take after it, the next one last.
+    /// Takes a task that no worker has begun for worker `me`, and returns it with its owner. If
+    /// `me` owns it, `then` is told of the tasks that `me` will take after it, the next one last.
     pub(super) fn take(&self, me: usize, mut then: impl FnMut(&[T])) -> Option<(usize, T)> {
         let workers = self.offered.len();
         (me..me + workers).map(|n| n % workers).find_map(|owner| {
@@ -59,7 +59,7 @@ impl<T> Tasks<T> {
         self.done[owner].lock().push(task);
     }
 
-    /// What is done of worker `me`.
+    /// Takes the finished tasks of worker `me`.
     pub(super) fn take_back(&self, me: usize) -> Vec<T> {
         std::mem::take(&mut self.done[me].lock())
     }

@@ -1,5 +1,5 @@
-//! Relays that pass tokens on: the same whoever runs them, and nothing that goes wrong between
-//! processes stays unseen.
+//! Relays that pass tokens on: the result does not depend on how many workers and processes run
+//! them, and every fault between processes is noticed.
 
 use proptest::prelude::*;
 
@@ -23,7 +23,7 @@ struct Relay {
     reached: Time,
 }
 
-/// Where a token goes, which some are told by whoever has time.
+/// The route of a token, which some relays learn from a task that any idle worker performs.
 struct Way {
     now: Time,
     token: u64,
@@ -140,7 +140,7 @@ fn is_worn(token: u64) -> bool {
     token & 0xff == 0
 }
 
-/// What every relay has seen.
+/// The tokens that every relay has seen.
 type Seen = Vec<Vec<(Time, u64)>>;
 
 /// The relays of `share` among `count`, with those of `tokens` that begin there.
@@ -254,7 +254,7 @@ proptest! {
     }
 }
 
-/// What goes wrong with one letter.
+/// The fault of one letter.
 #[derive(Clone, Copy, Debug)]
 enum Wrong {
     /// It does not arrive.

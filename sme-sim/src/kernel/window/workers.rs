@@ -28,13 +28,13 @@ use crate::time::Time;
 /// The nodes of this process among all.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// How the nodes are shared among the processes.
+    /// The division of the nodes among the processes.
     pub(super) shares: Shares,
     /// Which process this is.
     pub(super) me: usize,
 }
 
-/// How far a run has come.
+/// The point that a run has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reached {
     /// The start of the last window, [`Time::NEVER`] if there was none.
@@ -100,12 +100,12 @@ pub(super) fn advance<N: Locality>(
     })
 }
 
-/// What the workers share.
+/// The state that the workers share.
 struct Team<N: Node> {
     place: Place,
     /// The nodes of this process.
     mine: Range<u32>,
-    /// How they are dealt out to the workers.
+    /// The division of the nodes among the workers.
     deal: Deal,
     lookahead: Time,
     pause: Time,
@@ -116,13 +116,13 @@ struct Team<N: Node> {
     start: AtomicU64,
     /// Why a message could not be written into a letter.
     unwritten: Mutex<Option<PeerError>>,
-    /// What nodes wait for, by the worker that has the node.
+    /// The tasks that nodes wait for, by the worker that has the node.
     tasks: Tasks<Waits<N>>,
     /// The meeting after which all stop, because a worker has panicked; [`u64::MAX`] if none has.
     stop_after: AtomicU64,
 }
 
-/// What a worker finds when it meets the others.
+/// The result of a meeting with the other workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Others {
     /// They go on.
@@ -131,7 +131,7 @@ enum Others {
     Stop,
 }
 
-/// What a worker has done in a window.
+/// The result of a worker's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Window {
     /// Everything.
@@ -142,7 +142,7 @@ enum Window {
     Stopped,
 }
 
-/// What workers leave for each other at the end of a window.
+/// The messages that workers leave for each other at the end of a window.
 struct Table<M> {
     /// By worker: when the earliest of what it knows happens, in picoseconds.
     earliest: Vec<AtomicU64>,
@@ -178,12 +178,12 @@ struct Outgoing<M> {
     envelopes: u64,
 }
 
-/// What a worker counts as all the others do.
+/// Counters that advance alike in all workers.
 #[derive(Default)]
 struct InStep {
-    /// How often they have met.
+    /// The meetings so far.
     meetings: u64,
-    /// How many tasks they have offered each other.
+    /// The tasks that the workers have offered each other.
     tasks: u64,
 }
 
@@ -226,7 +226,7 @@ impl<N: Locality> Team<N> {
                     start?
                 }
             };
-            // Whoever panics meets the others once more, lest they wait for ever.
+            // A worker that panics meets the others once more, lest they wait for ever.
             let advanced = catch_unwind(AssertUnwindSafe(|| {
                 for pigeonhole in &table.pigeonholes[me] {
                     for envelope in pigeonhole.lock().drain(..) {

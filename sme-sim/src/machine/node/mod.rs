@@ -100,7 +100,7 @@ pub struct Node<H: Hardware> {
 
 /// The parts of a machine, without its programs.
 pub struct Blueprint<S, H> {
-    /// How programs address its memory.
+    /// The address space through which programs see its memory.
     pub space: S,
     /// The distance of its nodes in time.
     pub apart: Apart,

@@ -60,12 +60,12 @@ pub enum Waiting {
 pub struct Thread {
     /// Its current operation.
     pub operation: Operation,
-    /// How many flags its wait has seen.
+    /// The number of flags that its wait has seen.
     pub(super) passed: u32,
     /// Why it does not run.
     pub waiting: Waiting,
     answer: u64,
-    /// How many answers it has had.
+    /// The number of answers received.
     pub(super) looks: u32,
     /// Its accesses count: the warm-up is over.
     counted: bool,

@@ -58,7 +58,7 @@ impl<H: Hardware> Processor<H> {
         let cause = self.cause;
         self.takes();
         let seen = self.has_seen(thread, (flag, value), after);
-        // It may have been somebody else's doing, who goes on.
+        // The cause may be another thread, which goes on.
         self.cause = cause;
         seen
     }

@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 use super::record::{Spot, Way};
 use super::releases::Releases;
 
-/// How many different values of a flag are remembered; who sees an older one learns nothing by it.
+/// The number of different values of a flag that are remembered; a thread that sees an older one
+/// learns nothing by it.
 const VALUES_KEPT: usize = 8;
 
 /// The clocks of all threads, and what is published.
@@ -19,13 +20,13 @@ pub(super) struct Clocks {
     known: Vec<u32>,
     flags: FxHashMap<Spot, Vec<Published>>,
     words: FxHashMap<Spot, Releases>,
-    /// How often a synchronizing word's content has changed in memory.
+    /// The changes of a synchronizing word in memory so far.
     contents: u64,
     /// For each thread, what `contents` was after its last operation.
     steps: Vec<u64>,
 }
 
-/// What a thread knew when it gave a flag this value.
+/// The knowledge of a thread when it gave a flag this value.
 #[derive(Debug)]
 struct Published {
     value: u8,
@@ -51,7 +52,7 @@ impl Clocks {
         }
     }
 
-    /// What `thread` knows: a clock for each thread.
+    /// Returns the knowledge of `thread`: a clock for each thread.
     #[inline]
     pub fn row(&self, thread: u32) -> &[u32] {
         let start = thread as usize * self.threads;

@@ -45,7 +45,7 @@ struct Post {
     at: Time,
     node: u32,
     next: u32,
-    /// What is still on its way.
+    /// The words that are still on their way.
     words: u8,
     /// Words that the node has not itself modified.
     old: u8,

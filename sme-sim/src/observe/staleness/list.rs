@@ -17,13 +17,13 @@ pub struct StaleLoad {
     /// When it was performed. One that hit its core's private caches may be early, as that is
     /// simulated ahead of time.
     pub at: Time,
-    /// Who read.
+    /// The threads that read.
     pub reader: Runs,
     /// Which of all threads that is: its node times the threads of a node, plus its core.
     pub thread: u32,
     /// Where in the program.
     pub site: Option<Site>,
-    /// How the word was reached.
+    /// The way in which the word was reached.
     pub way: Way,
     /// The word.
     pub word: Place,
@@ -42,7 +42,7 @@ pub struct StaleLoad {
 pub struct MissedWrite {
     /// When the store was performed.
     pub at: Time,
-    /// Who wrote.
+    /// The threads that wrote.
     pub by: Runs,
     /// Which of all threads that is.
     pub thread: u32,
@@ -50,10 +50,10 @@ pub struct MissedWrite {
     pub site: Option<Site>,
 }
 
-/// What was missing, and on which node.
+/// A missing flush, and the node on which it was missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// What the program should have done.
+    /// The flush that the program should have done.
     pub flush: Flush,
     /// On which side of the hand-over.
     pub side: Side,
@@ -67,7 +67,7 @@ impl StaleLoad {
         self.seen == self.newer
     }
 
-    /// What was missing, and where; nothing if nobody has written the word.
+    /// Returns the missing flush and its node; none if no thread has written the word.
     pub fn missing(&self) -> Option<Missing> {
         let (flush, side) = self.cause.missing()?;
         let node = match (side, self.cause) {
@@ -79,7 +79,7 @@ impl StaleLoad {
     }
 }
 
-/// Who is told of each.
+/// The function that is told of each stale load.
 pub(super) struct Listener(Box<dyn FnMut(&StaleLoad) + Send>);
 
 impl Listener {

@@ -2,9 +2,9 @@
 //! rules would give it, and says of each stale one which flush was missing on which side.
 //!
 //! The machine (or a test) tells a [`Checker`] what happens, [`Record`] by record, in an order that
-//! each thread's program order agrees with, and in which a flag is set before anybody sees it. Nodes
-//! that cannot influence each other within a window may be told one after the other, window by
-//! window. What a thread does in its caches without a break, nearly all there is, is told in one
+//! each thread's program order agrees with, and in which a flag is set before any thread sees it.
+//! Nodes that cannot influence each other within a window may be told one after the other, window
+//! by window. What a thread does in its caches without a break, nearly all there is, is told in one
 //! run ([`Checker::accesses`]). The checker knows of the machine what addresses mean, and calls
 //! nothing but its own parts.
 //!
@@ -48,9 +48,9 @@ pub use list::{MissedWrite, Missing, StaleLoad};
 pub use record::{FlagRecord, Record, Site, Way, What};
 pub use report::{Cause, Flush, Race, Runs, Side, Source, StaleRead, StaleReport, Written};
 
-/// How many different stale reads a report tells of unless asked for more.
+/// The number of different stale reads in a report unless more are asked for.
 const FINDINGS: usize = 64;
-/// How many different races a report tells of.
+/// The number of different races in a report.
 const RACES: usize = 8;
 
 /// Checks the loads of one run.
@@ -70,7 +70,7 @@ pub struct Checker {
     /// Which finding it is, by the numbers of reader's and writer's sites and the cause; none of
     /// those for which the report has no room.
     found: FxHashMap<(u32, u32, Cause), Option<usize>>,
-    /// Who wants to know of every stale load.
+    /// The function that is told of every stale load.
     listener: Option<Listener>,
     raced: FxHashMap<(u32, u32, bool), usize>,
 }
@@ -117,7 +117,8 @@ impl Checker {
         })
     }
 
-    /// How many threads so many nodes of `threads_per_node` have, if a checker tells them apart.
+    /// Returns the number of threads of so many nodes of `threads_per_node`, if a checker can tell
+    /// them apart.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -268,7 +269,7 @@ impl Checker {
         rest
     }
 
-    /// What was found.
+    /// Ends the check and returns what was found.
     pub fn finish(self) -> StaleReport {
         self.report
     }

@@ -1,7 +1,7 @@
-//! What the machine tells the checker: one [`Record`] of 40 bytes for each thing that happened, but
-//! for the accesses of a run ([`super::Checker::accesses`]).
-//! Words are aligned and have 64 bits. Lines are as long as the machine's, 64 bytes at most; their
-//! words and bytes are numbered as in the aligned 64 bytes around them.
+//! The machine's records for the checker: one [`Record`] of 40 bytes for each thing that happened,
+//! but for the accesses of a run ([`super::Checker::accesses`]). Words are aligned and have 64
+//! bits. Lines are as long as the machine's, 64 bytes at most; their words and bytes are numbered
+//! as in the aligned 64 bytes around them.
 
 use sme_memory::Place;
 
@@ -11,29 +11,29 @@ pub use crate::kernel::thread::Site;
 pub use crate::parts::address::Way;
 use crate::parts::line_size::LineSize;
 
-/// What happened.
+/// The event of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A load has returned.
     Load {
         /// The word read.
         word: Place,
-        /// What the load returned.
+        /// The value that the load returned.
         value: u64,
         /// Which load.
         site: Site,
-        /// How it was read.
+        /// The way in which it was read.
         way: Way,
     },
     /// A store has been issued.
     Store {
         /// The word written.
         word: Place,
-        /// What was written.
+        /// The value written.
         value: u64,
         /// Which store.
         site: Site,
-        /// How it was written.
+        /// The way in which it was written.
         way: Way,
     },
     /// An atomic operation on coherent memory, an acquire and a release of that word. What it read
@@ -41,7 +41,7 @@ pub enum What {
     Update {
         /// The word.
         word: Place,
-        /// What it holds now.
+        /// The value that it holds now.
         after: u64,
         /// Which operation.
         site: Site,

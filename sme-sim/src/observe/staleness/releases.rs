@@ -1,5 +1,5 @@
-//! What was published with one synchronizing word: the last contents of its memory, each with what
-//! its writer knew, in the order in which memory took them. Called by the clocks only.
+//! The knowledge published with one synchronizing word: the last contents of its memory, each with
+//! what its writer knew, in the order in which memory took them. Called by the clocks only.
 //!
 //! A load is told when it returns, with its value. It read memory at some time between its thread's
 //! last step before it and now, so it has seen one of the contents that memory had in that time.
@@ -15,23 +15,23 @@
 
 use std::collections::VecDeque;
 
-/// How many contents are kept.
+/// The number of contents that are kept.
 const KEPT: usize = 8;
 
-/// What was published with a word.
+/// The knowledge published with a word.
 #[derive(Debug)]
 pub(super) struct Releases {
-    /// What the last to store knew.
+    /// The knowledge of the last thread to store.
     newest: Vec<u32>,
     /// Posted, and not performed yet: by which node.
     posted: VecDeque<(u32, Content)>,
-    /// What memory held, the last it did at the end.
+    /// The contents that memory held, the latest at the end.
     held: VecDeque<Content>,
-    /// Whether memory has held nothing else.
+    /// Whether memory has held nothing but these.
     is_all: bool,
     /// Whether all that memory holds is known.
     is_known: bool,
-    /// What several have published.
+    /// The knowledge that several threads have published.
     common: Vec<u32>,
 }
 
@@ -41,7 +41,7 @@ struct Content {
     /// The number of the change of memory that made it so.
     since: u64,
     value: u64,
-    /// What its writer knew: a clock for each thread.
+    /// The knowledge of its writer: a clock for each thread.
     known: Vec<u32>,
 }
 
@@ -77,19 +77,19 @@ impl Releases {
         }
     }
 
-    /// What the last to store knew.
+    /// Returns the knowledge of the last thread to store.
     pub fn newest(&self) -> &[u32] {
         &self.newest
     }
 
-    /// What the writer knew of what memory holds now.
+    /// Returns the knowledge of the writer of the current contents of memory.
     pub fn current(&self) -> Option<&[u32]> {
         let current = self.held.back().filter(|_| self.is_known)?;
         Some(&current.known)
     }
 
-    /// What all have published who may have been seen by a load of `value` that began when memory
-    /// had changed so often.
+    /// Returns what all threads have published that a load of `value` may have seen, if it began
+    /// after so many changes of memory.
     pub fn seen(&mut self, since: u64, value: u64) -> Option<&[u32]> {
         // That which memory held when the load began, or the first that is kept.
         let first = (self.held.iter()).rposition(|content| content.since <= since);
@@ -122,7 +122,7 @@ impl Releases {
         }
     }
 
-    /// What `node` posted first has been performed.
+    /// Notes that the first post of `node` has been performed.
     pub fn perform(&mut self, since: u64, node: u32) {
         let first = self.posted.iter().position(|posted| posted.0 == node);
         if let Some((_, content)) = first.and_then(|first| self.posted.remove(first)) {

@@ -1,4 +1,4 @@
-//! What the checker found, for people and for programs.
+//! The findings of the checker, for people and for programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -21,12 +21,12 @@ pub enum Cause {
         /// That node.
         by_node: u32,
     },
-    /// Nobody has written the word, and yet it does not hold its initial value: memory was changed
-    /// behind the checker's back.
+    /// No thread has written the word, and yet it does not hold its initial value: memory was
+    /// changed behind the checker's back.
     NeverWritten,
 }
 
-/// What makes memory coherent between two nodes, of which a program has left something out.
+/// A step that makes memory coherent between two nodes, and that a program has left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Flush {
@@ -65,7 +65,7 @@ impl Cause {
         }
     }
 
-    /// Which flush was missing, and on which side; none was if nobody has written.
+    /// Returns the missing flush and its side; none if no thread has written the word.
     pub fn missing(self) -> Option<(Flush, Side)> {
         match self {
             Cause::NotWrittenBack => Some((Flush::WriteBack, Side::Writer)),
@@ -139,7 +139,7 @@ impl fmt::Display for Source {
 /// A write that a load should have seen, or may have raced with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Written {
-    /// Who wrote it.
+    /// The threads that wrote it.
     pub by: Runs,
     /// Where in the program.
     pub source: Option<Source>,
@@ -153,9 +153,9 @@ pub struct Written {
 pub struct StaleRead {
     /// Which flush was missing.
     pub cause: Cause,
-    /// How many such reads there were.
+    /// The number of such reads.
     pub count: u64,
-    /// Who read.
+    /// The threads that read.
     pub reader: Runs,
     /// Where in the program.
     pub source: Option<Source>,
@@ -169,18 +169,18 @@ pub struct StaleRead {
     pub seen: u64,
     /// The value it should have returned.
     pub newer: u64,
-    /// Who wrote that; none for the initial value.
+    /// The write of that value; none for the initial value.
     pub written: Option<Written>,
 }
 
 /// Accesses of the same word by two threads that nothing orders, one of them a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Race {
-    /// How many between these places of the program.
+    /// The number of races between these places of the program.
     pub count: u64,
     /// Whether the later one was a load; a store otherwise.
     pub is_load: bool,
-    /// Who came later.
+    /// The threads that came later.
     pub by: Runs,
     /// Where in the program.
     pub source: Option<Source>,
@@ -194,7 +194,7 @@ pub struct Race {
     pub written: Written,
 }
 
-/// What was found in a run.
+/// The stale reads and races found in a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StaleReport {
     /// Loads that were checked.
@@ -203,7 +203,7 @@ pub struct StaleReport {
     pub stale_reads: u64,
     /// Loads from a copy that lacks the newest write, which had written the same value.
     pub stale_but_equal: u64,
-    /// Loads that race with a write: whatever they return is allowed.
+    /// Loads that race with a write: they may return any value.
     pub racing_loads: u64,
     /// Stores that race with an earlier one.
     pub racing_stores: u64,
@@ -211,7 +211,7 @@ pub struct StaleReport {
     pub ignored: u64,
     /// Stale reads that `findings` has no room for.
     pub further: u64,
-    /// How many findings they would be.
+    /// The number of findings that they would make.
     pub further_groups: u64,
     /// The first different ones, in the order in which they were found.
     pub findings: Vec<StaleRead>,
@@ -252,7 +252,7 @@ impl Cause {
     }
 }
 
-/// What must be added to the program, given all findings of a kind.
+/// Says what must be added to the program, given all findings of a kind.
 fn remedy(kind: Cause, findings: &[&StaleRead]) -> String {
     let writers = || {
         findings

@@ -1,6 +1,6 @@
 //! The shadow memory: for each word the last write to it, for each line which nodes hold copies and
-//! where the last writes are. 216 bytes a line, 27 a word where lines have 64 bytes; pages appear
-//! when they are first touched. Called by the checker only.
+//! where the last writes are. It takes 216 bytes per line, 27 per word where lines have 64 bytes;
+//! pages appear when they are first touched. Called by the checker only.
 
 use super::record::{Spot, Way};
 use crate::parts::address::AddressSpace;
@@ -11,15 +11,15 @@ const PAGE_BITS: u32 = 12;
 const PAGE_BYTES: u64 = 1 << PAGE_BITS;
 /// Stands for no post.
 pub(super) const NONE: u32 = u32::MAX;
-/// How many threads a [`Last`] can tell apart.
+/// The number of threads that a [`Last`] can tell apart.
 pub(super) const MOST_THREADS: usize = 1 << THREAD_BITS;
-/// How many sites a [`Last`] can tell apart.
+/// The number of sites that a [`Last`] can tell apart.
 pub(super) const MOST_SITES: usize = 1 << SITE_BITS;
 
 const THREAD_BITS: u32 = 12;
 const SITE_BITS: u32 = 18;
 
-/// How many pages are found again by an address in them; a power of two.
+/// The number of pages that are found again by an address in them; a power of two.
 const RECENT: usize = 1 << RECENT_BITS;
 const RECENT_BITS: u32 = 10;
 
@@ -41,7 +41,7 @@ type Page = Box<[Line]>;
 pub(super) struct Line {
     /// Nodes that may have a copy that lacks a write: a bit for each node, modulo 64.
     pub suspects: u64,
-    /// Nodes that may have a copy, likewise.
+    /// Nodes that may have a copy, also a bit for each node, modulo 64.
     pub holders: u64,
     /// The first of the posts under way to this line.
     pub first_post: u32,
@@ -59,7 +59,7 @@ pub(super) struct Line {
 pub(super) struct Word {
     /// Whose it was.
     pub last: Last,
-    /// What it wrote.
+    /// The value that it wrote.
     pub value: u64,
     /// When.
     pub at: Time,
@@ -95,7 +95,7 @@ impl Line {
     }
 }
 
-/// Who wrote a word last, when by that thread's clock, and from where.
+/// The last write of a word: its thread, that thread's clock, and its site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Last {
     /// 0 for a word that was never written.

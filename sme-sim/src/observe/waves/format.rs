@@ -68,7 +68,7 @@ pub(super) struct Shown {
 
 /// Takes changes in the order of time.
 pub(super) trait Sink: Send {
-    /// What follows happens at `at`, in femtoseconds, later than everything before.
+    /// Sets the time of what follows: `at`, in femtoseconds, later than everything before.
     fn time(&mut self, at: u64) -> io::Result<()>;
 
     /// `signal` of the `block`-th block becomes `value`.

@@ -1,7 +1,7 @@
-//! What a program does without asking the machine: loads and stores that hit its core's private
-//! caches, and computing.
+//! The actions of a program without asking the machine: loads and stores that hit its core's
+//! private caches, and computing.
 //!
-//! A hit touches nobody else, so it needs no event: while a program is polled it has its core's
+//! A hit touches no other core, so it needs no event: while a program is polled it has its core's
 //! caches at hand and runs ahead of its node on a clock of its own, until it asks for something
 //! that the node must do or has spent its [limit](Ahead::new). All that it does on the way takes
 //! effect at the time at which it was polled: the copies it reads are coherent then, and no other
@@ -15,7 +15,7 @@ use crate::parts::address::CACHEABLE;
 use crate::parts::line_size::LineSize;
 use crate::time::Time;
 
-/// What went through a core's private caches, counted in accesses.
+/// Hits in a core's private caches, counted in accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hits {
     /// Loads and stores that hit the first level.
@@ -55,7 +55,7 @@ impl Hits {
 pub struct Access {
     /// The address as the program gave it, a multiple of eight, plus one for a store.
     address: u64,
-    /// What was loaded or stored.
+    /// The value loaded or stored.
     pub value: u64,
     /// Where in the program.
     pub site: Site,
@@ -97,12 +97,12 @@ impl Access {
 pub struct Ahead {
     /// The caches.
     pub cache: Cache,
-    /// What hit them.
+    /// The accesses that hit them.
     pub hits: Hits,
     /// Whether nothing keeps the program from going on: no store of the core waits anywhere.
     pub may_run: bool,
-    /// What was loaded and stored in place, where somebody wants to know. Lent with the rest, so
-    /// that it is written once.
+    /// The accesses performed in place, where an observer asks for them. Lent with the rest, so
+    /// that each access is written down once.
     pub log: Option<Vec<Access>>,
     line: LineSize,
     spent: Time,
@@ -110,7 +110,7 @@ pub struct Ahead {
     costs: Costs,
 }
 
-/// What a hit takes, the program's own instructions around it included.
+/// The times of hits, the program's own instructions around each included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Costs {
     /// In the first level.
@@ -134,7 +134,7 @@ impl Ahead {
         }
     }
 
-    /// What the program has spent since it was last asked, which begins anew.
+    /// Takes the time that the program has spent since the last call.
     pub fn spent(&mut self) -> Time {
         std::mem::take(&mut self.spent)
     }

@@ -1,6 +1,6 @@
-//! How large the two levels are. What a machine file says in bytes becomes sets and ways here, or
-//! an error that says why it cannot; a [`Geometry`] that exists is one that a
-//! [`Cache`](super::Cache) can have.
+//! The sizes of the two levels. Sizes in bytes of a machine file become sets and ways here, or an
+//! error that says why it cannot; a [`Geometry`] that exists is one that a [`Cache`](super::Cache)
+//! can have.
 
 use thiserror::Error;
 
@@ -45,7 +45,7 @@ pub enum GeometryError {
     Sets {
         /// Which level.
         level: &'static str,
-        /// How many sets it would have.
+        /// The number of sets that it would have.
         sets: u64,
     },
     /// The lines could not be numbered.
@@ -53,7 +53,7 @@ pub enum GeometryError {
     Huge {
         /// Which level.
         level: &'static str,
-        /// How many lines it would have.
+        /// The number of lines that it would have.
         lines: u64,
     },
     /// The second level contains the first and cannot be smaller.

@@ -155,7 +155,7 @@ impl Cache {
         Some(Level::Second)
     }
 
-    /// What is held of a line, for a probe.
+    /// Returns what is held of a line, for a probe.
     pub fn look(&self, line: u64) -> Option<View<'_>> {
         let spot = self.tags.find(line)?;
         Some(self.view(line, spot.record))
@@ -249,7 +249,7 @@ impl Cache {
         held.map(|(line, record)| self.view(line, record))
     }
 
-    /// How many lines are held.
+    /// Returns the number of lines held.
     pub fn len(&self) -> usize {
         self.records.len()
     }

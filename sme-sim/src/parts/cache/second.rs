@@ -26,7 +26,7 @@ pub(super) struct Spot {
     pub(super) record: u32,
 }
 
-/// What [`Tags::put`] found where the new line goes.
+/// The former state of the way in which [`Tags::put`] puts a new line.
 pub(super) enum Room {
     /// An empty way: the line needs a record.
     Free,
@@ -73,7 +73,7 @@ impl Tags {
         self.records[spot.start + spot.way] = record;
     }
 
-    /// What stands in the way of a line that is not here.
+    /// Returns the state of the way that a line that is not here would take.
     pub(super) fn room(&self, line: u64) -> Room {
         let Some(start) = self.start(line) else {
             return Room::Free;
@@ -159,7 +159,7 @@ impl Tags {
 #[repr(align(64))]
 pub(super) struct Bytes(pub(super) [u64; 8]);
 
-/// What else is known of a line.
+/// Further facts about a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Note {
     /// A bit per byte.

@@ -8,7 +8,7 @@ use proptest::test_runner::{Config, TestError, TestRunner};
 use super::{Cache, Geometry, Held, Level, LineSize, byte_mask};
 use crate::parts::coherence::State;
 
-/// What the model does wrong on purpose.
+/// A deliberate fault of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,

@@ -13,7 +13,7 @@
 use super::grid::Grid;
 use super::routing::Port;
 
-/// What routing needs of a grid, prepared for speed.
+/// The facts about a grid that routing needs, prepared for speed.
 #[derive(Clone, Debug)]
 pub(super) struct DimensionOrder {
     sizes: [u32; 3],

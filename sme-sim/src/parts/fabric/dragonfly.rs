@@ -89,8 +89,8 @@ impl Dragonfly {
         }
     }
 
-    /// What routing has to know of a position: at a router its group, its number there, and 1; at a
-    /// host its number, and 0.
+    /// Returns the facts about a position that routing needs: at a router its group, its number
+    /// there, and 1; at a host its number, and 0.
     pub fn here(&self, position: u32) -> [u32; 3] {
         let routers = self.numbers[1];
         match position.checked_sub(self.hosts()) {

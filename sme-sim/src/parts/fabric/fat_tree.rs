@@ -32,7 +32,7 @@ use super::routing::Port;
 pub(super) struct FatTree {
     /// Links of a switch, and levels: the numbers of its name.
     numbers: [u32; 2],
-    /// What follows from them: hosts, and switches of each level but the top one, which has half as
+    /// Derived from these: hosts, and switches of each level but the top one, which has half as
     /// many.
     hosts: u32,
     per_level: u32,
@@ -106,8 +106,8 @@ impl FatTree {
         }
     }
 
-    /// What routing has to know of a position: kˡ at a switch of level l and 0 at a host, the number
-    /// of its subtree, and whether everything lies below it.
+    /// Returns the facts about a position that routing needs: kˡ at a switch of level l and 0 at a
+    /// host, the number of its subtree, and whether everything lies below it.
     pub fn here(&self, position: u32) -> [u32; 3] {
         if position < self.hosts {
             return [0, position, 0];

@@ -1,9 +1,9 @@
 //! Which way a packet goes, hop by hop.
 //!
-//! The switch asks [`Router`] once a packet and hop. The answer follows from the numbers of the
+//! The switch asks [`Router`] once per packet and hop. The answer follows from the numbers of the
 //! switch and of the target: dimension order in a mesh or torus (`dimension_order`), up and down in
 //! a fat tree (`fat_tree`), at most one global link in a dragonfly (`dragonfly`). No table is
-//! stored, whatever the size. All are deterministic, so what one node sends another stays in order.
+//! stored for any size. All are deterministic, so what one node sends another stays in order.
 //!
 //! Each of the two classes has two channels on every link. Where packets could wait for each other
 //! in a circle, those behind a *dateline* take the second: a ring's wrap-around link in a torus,
@@ -66,7 +66,7 @@ impl Port {
     }
 }
 
-/// What routing needs of a topology, prepared for speed.
+/// The facts about a topology that routing needs, prepared for speed.
 #[derive(Clone, Debug)]
 pub struct Router(Ways);
 
@@ -77,7 +77,7 @@ enum Ways {
     Dragonfly(Dragonfly),
 }
 
-/// What a switch must know of its own place.
+/// The facts about its own position that a switch needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Here([u32; 3]);
 

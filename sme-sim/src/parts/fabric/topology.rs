@@ -1,12 +1,12 @@
 //! The shapes of networks: which position is joined to which.
 //!
-//! A *position* is a place for a switch. In a direct network ([`TopologyKind::Mesh`], [`TopologyKind::Torus`])
-//! the switch is part of an engine with six link ports, and every position can have a host. In an
-//! indirect one ([`TopologyKind::FatTree`], [`TopologyKind::Dragonfly`]) the hosts come first, each with an
-//! engine whose link port 0 leads to a switch, and then the switches, which have as many ports as
-//! the network's radix. Nodes fill the positions from 0; beyond the last node a mesh or torus keeps
-//! its switches, and the others have nothing at a host's position. Nobody's neighbours are stored:
-//! they follow from its number.
+//! A *position* is a place for a switch. In a direct network ([`TopologyKind::Mesh`],
+//! [`TopologyKind::Torus`]) the switch is part of an engine with six link ports, and every position
+//! can have a host. In an indirect one ([`TopologyKind::FatTree`], [`TopologyKind::Dragonfly`]) the
+//! hosts come first, each with an engine whose link port 0 leads to a switch, and then the
+//! switches, which have as many ports as the network's radix. Nodes fill the positions from 0;
+//! beyond the last node a mesh or torus keeps its switches, and the others have nothing at a host's
+//! position. No neighbours are stored: they follow from a position's number.
 
 use std::fmt;
 use std::str::FromStr;
@@ -32,7 +32,7 @@ const MAX_LEVELS: u32 = 20;
 pub enum TopologyKind {
     /// A grid, W×H or W×H×D positions.
     Mesh,
-    /// Likewise, its ends joined where the dimension is at least three wide.
+    /// A mesh whose ends are joined where the dimension is at least three wide.
     Torus,
     /// R×L: switches with R links each, half of them up, in L levels.
     FatTree,
@@ -49,7 +49,7 @@ impl TopologyKind {
         TopologyKind::Dragonfly,
     ];
 
-    /// How it is called in a topology's name.
+    /// Returns its part of a topology's name.
     pub const fn name(self) -> &'static str {
         match self {
             TopologyKind::Mesh => "mesh",
@@ -186,8 +186,8 @@ impl Topology {
         }
     }
 
-    /// How the hosts' positions are laid out: so many along x, y, z. Those of an indirect network
-    /// are one row, in which neighbours by number are neighbours in the network.
+    /// Returns the layout of the hosts' positions: so many along x, y, z. Those of an indirect
+    /// network are one row, in which neighbours by number are neighbours in the network.
     pub fn sizes(&self) -> [u32; 3] {
         match &self.0 {
             Form::Grid(grid) => grid.sizes(),
@@ -195,7 +195,7 @@ impl Topology {
         }
     }
 
-    /// How many positions can have a host: the first ones.
+    /// Returns the number of positions that can have a host: the first ones.
     pub fn hosts(&self) -> u32 {
         match &self.0 {
             Form::Grid(grid) => grid.positions(),
@@ -204,7 +204,7 @@ impl Topology {
         }
     }
 
-    /// How many positions there are, those of external switches included.
+    /// Returns the number of positions, those of external switches included.
     pub fn positions(&self) -> u32 {
         match &self.0 {
             Form::Grid(grid) => grid.positions(),
@@ -327,7 +327,7 @@ impl FromStr for Topology {
     }
 }
 
-/// What a message repeats of the user's input: one line, not too long.
+/// Shortens the user's input for a message: one line, not too long.
 fn shorten(text: &str) -> String {
     let line: String = text.chars().take(40).flat_map(char::escape_debug).collect();
     if text.chars().nth(40).is_some() {
@@ -345,7 +345,7 @@ pub enum TopologyError {
         "`{text}` is no topology; write for example mesh:8x8, mesh:8x8x2, torus:4x4x4, fattree:16x3 or dragonfly:4x8x4"
     )]
     Malformed {
-        /// What was given.
+        /// The user's text.
         text: String,
     },
     /// A mesh or torus of fewer than two dimensions or more than three.
@@ -353,7 +353,7 @@ pub enum TopologyError {
         "topology `{text}` must have two or three dimensions, for example mesh:8x8 or torus:4x4x4"
     )]
     Dimensions {
-        /// What was given.
+        /// The user's text.
         text: String,
     },
     /// A fat tree not of the form R×L.
@@ -361,7 +361,7 @@ pub enum TopologyError {
         "topology `{text}` needs two numbers, links a switch and levels of switches, for example fattree:16x3"
     )]
     FatTree {
-        /// What was given.
+        /// The user's text.
         text: String,
     },
     /// A dragonfly not of the form P×A×H or P×A×H×G.
@@ -369,13 +369,13 @@ pub enum TopologyError {
         "topology `{text}` needs hosts a router, routers a group, global links a router and perhaps the number of groups, for example dragonfly:4x8x4"
     )]
     Dragonfly {
-        /// What was given.
+        /// The user's text.
         text: String,
     },
     /// A number is zero.
     #[error("topology `{text}` has a size of 0; each must be at least 1, for example mesh:8x8")]
     Zero {
-        /// What was given.
+        /// The user's text.
         text: String,
     },
     /// More than [`MAX_HOSTS`].
@@ -383,7 +383,7 @@ pub enum TopologyError {
         "topology `{text}` has more than 1048576 positions for hosts (2^20), the most that packets can address; torus:64x64x64 and fattree:160x3 are fine"
     )]
     TooLarge {
-        /// What was given.
+        /// The user's text.
         text: String,
     },
     /// A fat tree of switches that do not exist.
@@ -391,7 +391,7 @@ pub enum TopologyError {
         "topology `{text}` needs switches with an even number of links up to {MOST_PORTS}, half down and half up, for example fattree:16x3"
     )]
     Radix {
-        /// What was given.
+        /// The user's text.
         text: String,
     },
     /// A dragonfly of routers that do not exist.
@@ -399,7 +399,7 @@ pub enum TopologyError {
         "topology `{text}` needs routers with {radix} links; at most {MOST_PORTS}, for example dragonfly:16x32x16"
     )]
     Links {
-        /// What was given.
+        /// The user's text.
         text: String,
         /// Links it would have.
         radix: u64,
@@ -409,7 +409,7 @@ pub enum TopologyError {
         "topology `{text}` can join at most {most} groups: routers a group x global links a router + 1"
     )]
     Groups {
-        /// What was given.
+        /// The user's text.
         text: String,
         /// As many as there can be.
         most: u32,

@@ -1,4 +1,4 @@
-//! Threads that sleep until somebody wakes them (Linux `futex(2)`).
+//! Threads that sleep until another thread wakes them (Linux `futex(2)`).
 //!
 //! A waker pays for each thread that it wakes, one after another; a woken thread runs again only
 //! when it has been scheduled, and no sooner than it has gone to sleep altogether.

@@ -23,7 +23,7 @@ use crate::time::Time;
 pub struct Costs {
     /// From when a thread gives its core away, or has it taken away, until the next runs.
     pub switch: Time,
-    /// How long a thread has its core at least while others want it.
+    /// The least time for which a thread keeps its core while others want it.
     pub quantum: Time,
 }
 
@@ -93,7 +93,7 @@ pub struct Next {
     pub at: Time,
 }
 
-/// Whether a thread that wants to go on may.
+/// The permission of a thread that wants to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// It has its core, and goes on at once.
@@ -139,7 +139,7 @@ impl Sharing {
         sharing
     }
 
-    /// How many cores there are.
+    /// Returns the number of cores.
     pub fn cores(&self) -> u16 {
         self.cores.len() as u16
     }

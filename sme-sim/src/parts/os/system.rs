@@ -213,10 +213,10 @@ pub trait Host {
     /// The time.
     fn now(&self) -> Time;
 
-    /// How many cores the node has, and how many threads it may have.
+    /// Returns the number of cores of the node, and the number of threads that it may have.
     fn cores_and_room(&self) -> (u16, u32);
 
-    /// How many threads it has.
+    /// Returns the number of threads.
     fn threads(&self) -> u16;
 
     /// The current operation of the thread.

@@ -1,4 +1,4 @@
-//! What is going to happen inside one node: its events, and the list they stand in.
+//! The pending events inside one node, and the list that holds them.
 
 use super::core::Wants;
 use super::trace::Trace;
@@ -18,7 +18,7 @@ pub enum Event {
     Home(u32),
     /// The home controller has finished with a line and takes the next transaction.
     Release(u32),
-    /// A transaction's data or permission reaches whoever asked for it.
+    /// A transaction's data or permission reaches its requester.
     Complete(u32),
     /// A socket can issue its next uncached load.
     SlotFree(u8),
@@ -43,7 +43,7 @@ pub enum Event {
     /// A core begins what its thread asked for at the end of a run ahead of its node, or looks again
     /// at a copy that it has lost.
     Begin(u16),
-    /// What a core's private caches miss takes its place in the order of what happens to its line.
+    /// A miss of a core's private caches takes its place in the order of accesses to its line.
     Ordered(u16, Wants),
     /// A line has come through the engine.
     Filled(u16),
@@ -82,7 +82,7 @@ impl Agenda {
         self.trace = Some(Box::new(trace));
     }
 
-    /// What has been told.
+    /// Returns the trace, if there is one.
     pub(super) fn trace(&self) -> Option<&Trace> {
         self.trace.as_deref()
     }

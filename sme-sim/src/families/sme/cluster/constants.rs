@@ -1,4 +1,4 @@
-//! What a run never changes: the machine's constants in the units that the nodes use.
+//! The constants of a run: those of the machine, in the units that the nodes use.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::parts::fabric::Topology;
 use crate::parts::noise::Noise;
 use crate::time::{Clock, Time};
 
-/// What a run never changes, ready for use.
+/// The constants of a run, ready for use.
 #[derive(Debug)]
 pub struct Constants {
     pub spec: ClusterSpec,
@@ -28,13 +28,13 @@ pub struct Constants {
     pub room: u32,
     pinning: Pinning,
     pub engine_clock: Clock,
-    /// How long the parts of a transaction take in a coherent domain.
+    /// The times of the parts of a transaction in a coherent domain.
     pub latencies: Arc<Latencies>,
     /// The same in a device of a pool.
     device_latencies: Arc<Latencies>,
     /// The sockets on which the memory of a node lies.
     pub homes: Homes,
-    /// What a program spends around one operation.
+    /// The time that a program spends around one operation.
     pub operation: Time,
     pub l1: Time,
     pub l2: Time,
@@ -51,8 +51,8 @@ pub struct Constants {
     pub words_a_read: u8,
 }
 
-/// How far a thread runs ahead of its node while it hits its core's private caches: about as long
-/// as what it does could take to be noticed by another node.
+/// The time by which a thread runs ahead of its node while it hits its core's private caches: about
+/// the time after which another node could notice its actions.
 const RUN_AHEAD: Time = Time::from_ns(1_000);
 
 /// Bit of a trace that says that its access counts.
@@ -124,7 +124,8 @@ impl Constants {
         Ahead::new(self.spec.cache.private, costs, RUN_AHEAD)
     }
 
-    /// What a call takes that writes all caches of a node back, the writes themselves apart.
+    /// Returns the time of a call that writes all caches of a node back, without the writes
+    /// themselves.
     pub fn write_back_call(&self) -> Time {
         let (os, cache) = (&self.spec.os, &self.spec.cache);
         let lines = u64::from(cache.private.lines());
@@ -175,7 +176,8 @@ impl Constants {
             .max(Time::from_ps(1))
     }
 
-    /// How long a packet occupies the host link, one direction: two transfers a clock cycle.
+    /// Returns the time for which a packet occupies the host link, one direction: two transfers per
+    /// clock cycle.
     pub fn on_host_link(&self, packet: &HtPacket) -> Time {
         let host = &self.spec.host;
         let bits_per_second = u128::from(host.clock.hz()) * 2 * u128::from(host.width_bits);
@@ -200,7 +202,7 @@ impl Constants {
         self.engine_gave(cycle) + self.host_way
     }
 
-    /// How traces name the accesses of a thread.
+    /// Returns the number by which traces name the accesses of a thread.
     pub fn trace(&self, node: u32, core: u16, counted: bool) -> u32 {
         node << CORE_BITS | u32::from(core) | if counted { COUNTED } else { 0 }
     }

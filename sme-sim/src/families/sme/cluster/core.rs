@@ -1,4 +1,4 @@
-//! What a core is doing.
+//! The state of a core.
 
 use std::ops::{Index, IndexMut};
 
@@ -57,11 +57,12 @@ pub struct Request {
 /// One core with one thread.
 #[derive(Debug)]
 pub struct Core {
-    /// What its thread asked for; of a [`Operation::WaitAll`], what is still to be seen.
+    /// The operation that its thread asked for; of a [`Operation::WaitAll`], the rest still to be
+    /// seen.
     pub operation: Operation,
-    /// What the thread is told when it resumes.
+    /// The answer to the thread when it resumes.
     pub answer: u64,
-    /// How many uncached loads of this operation have been answered.
+    /// The number of uncached loads of this operation that have been answered.
     pub looks: u32,
     /// Socket it stands on.
     pub socket: u8,

@@ -36,7 +36,7 @@ use crate::parts::tables;
 use crate::time::Time;
 use line::Line;
 
-/// What is known of a core.
+/// The domain's knowledge of a core.
 #[derive(Clone, Copy, Debug)]
 struct Agent {
     socket: u8,
@@ -52,7 +52,7 @@ pub struct Domain {
     index: HashTable<u32>,
     transactions: Slab<Transaction>,
     agents: Box<[Agent]>,
-    /// What compare-exchanges that have not been performed expect, by core.
+    /// The expected values of compare-exchanges that have not been performed, by core.
     expected: Vec<(u16, u64)>,
     /// Extra words of the bridge's reads that are not complete, by number.
     extra_words: Vec<(u32, Box<[u64]>)>,
@@ -109,7 +109,7 @@ impl Domain {
         line
     }
 
-    /// The line that holds physical address `address`, if anybody has ever touched it.
+    /// Returns the line that holds physical address `address`, if it has ever been touched.
     #[inline]
     pub fn known_line(&self, address: u64) -> Option<u32> {
         let number = self.homes.line(address);
@@ -136,7 +136,7 @@ impl Domain {
         self.expected.push((core, value));
     }
 
-    /// What `update`, which is being performed for `core`, expects.
+    /// Returns the value that `update`, which is being performed for `core`, expects.
     fn expected_by(&mut self, core: u16, update: Update) -> u64 {
         if update != Update::CompareExchange {
             return 0;
@@ -164,7 +164,7 @@ impl Domain {
         self.cached(core, line, bytes)
     }
 
-    /// What memory itself holds.
+    /// Returns the value in memory itself.
     pub fn in_memory(&self, line: u32, bytes: Bytes) -> u64 {
         self.lines[line as usize].images.memory(bytes)
     }
@@ -180,7 +180,7 @@ impl Domain {
         self.homes.of(self.lines[line as usize].number)
     }
 
-    /// What `core` may do with its copy.
+    /// Returns the state of `core`'s copy.
     #[cfg(test)]
     fn state(&self, core: u16, line: u32) -> crate::parts::coherence::State {
         self.lines[line as usize].state(core)
@@ -391,8 +391,8 @@ impl Domain {
         self.transactions[number as usize].value
     }
 
-    /// Takes a transaction out of those that wait for the line. Sockets and cores compete for
-    /// the controller on equal terms, and which of them wins is nobody's choice: it is drawn.
+    /// Takes a transaction out of those that wait for the line. Sockets and cores compete for the
+    /// controller on equal terms, and the winner is drawn at random, for no rule decides it.
     fn draw_waiting(&mut self, line_number: u32) -> Option<u32> {
         let line = &mut self.lines[line_number as usize];
         let mut before = NONE;
@@ -500,7 +500,7 @@ impl Domain {
         };
         let took = self.latency.settles(home, requester, probes);
         // Reads overlap: the controller has sent the bytes. A write must have settled before
-        // anybody else can have the line.
+        // another core can have the line.
         let reads = matches!(kind, Kind::Read | Kind::Fetch { .. });
         let least = if reads { Time::ZERO } else { took };
         self.lines[line_number as usize].free_at = now + self.latency.occupancy().max(least);
@@ -523,8 +523,9 @@ impl Domain {
         }
     }
 
-    /// Every spinning core whose copy was probed away asks for the line again. Which of them the
-    /// interconnect lets through first is nobody's choice: it is drawn. `order` has room for all.
+    /// Lets every spinning core whose copy was probed away ask for the line again. The one that the
+    /// interconnect lets through first is drawn at random, for no rule decides it. `order` has room
+    /// for all.
     fn refetch(
         &mut self,
         now: Time,

@@ -1,9 +1,9 @@
-//! How long the parts of a transaction take, by the sockets they involve.
+//! The times of the parts of a transaction, by the sockets they involve.
 
 use crate::families::sme::spec::ClusterSpec;
 use crate::time::Time;
 
-/// What the machine's constants come to, socket by socket.
+/// The latencies that follow from the machine's constants, socket by socket.
 #[derive(Debug)]
 pub struct Latencies {
     sockets: usize,
@@ -101,7 +101,7 @@ impl Latencies {
         self.probe
     }
 
-    /// How long a line's home is taken by a transaction at least.
+    /// Returns the least time for which a transaction occupies a line's home.
     pub fn occupancy(&self) -> Time {
         self.occupancy
     }

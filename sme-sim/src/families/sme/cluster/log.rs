@@ -1,4 +1,4 @@
-//! What a node tells the checker of stale reads ([`crate::observe::log`]), where there is one.
+//! A node's reports to the checker of stale reads ([`crate::observe::log`]), where there is one.
 
 use super::constants::{FILLS, origin_of};
 use super::here::Here;

@@ -33,7 +33,7 @@ pub(super) enum Cause {
     Sent { from: u32, key: Key, cycle: u64 },
 }
 
-/// What happened in a stage.
+/// The event of a stage.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum What {
     /// Nothing that is known.
@@ -98,8 +98,8 @@ pub(super) enum MissStage {
     Settles,
 }
 
-/// How a packet is recognized wherever it goes. One thread's packets with one key keep their
-/// order everywhere.
+/// The key by which a packet is recognized on its whole way. One thread's packets with one key keep
+/// their order everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     /// Node and core of the thread behind it.

@@ -152,8 +152,9 @@ impl Cluster {
             && (self.nodes.iter()).all(|n| n.is_quiet() && n.engine().engine().is_quiet())
     }
 
-    /// Lets `waves` record the ports of the engines it has chosen, whatever they are made of. It has
-    /// no influence on what is simulated; [`Recorder::write_until`] is for whoever runs the cluster.
+    /// Lets `waves` record the ports of the engines it has chosen, of any implementation. It has no
+    /// influence on what is simulated; the caller that runs the cluster also calls
+    /// [`Recorder::write_until`].
     pub fn record_waves(&mut self, waves: &Recorder) {
         for node in &mut self.nodes {
             if let Some(tap) = waves.tap(node.here.me) {

@@ -121,7 +121,7 @@ impl Node {
             + self.here.record.heap_bytes()
     }
 
-    /// What happens now; the next thing that comes from elsewhere happens at `next_at`.
+    /// Performs `event` now; the next input from elsewhere is due at `next_at`.
     fn perform(&mut self, event: Event, next_at: Time, outbox: &mut Outbox<Message>) {
         match event {
             Event::Resume(core) => self.resume(core),

@@ -1,4 +1,4 @@
-//! How a core performs what its thread asks for.
+//! The operations of threads, as cores perform them.
 
 use sme_memory::{Capability, Flags, Until};
 
@@ -115,7 +115,7 @@ impl Node {
         });
     }
 
-    /// What `address` names; a fault of `core` where it names nothing.
+    /// Returns the target of `address`; lets `core` fault where there is none.
     pub(super) fn target(&mut self, core: u16, address: u64, bytes: Bytes) -> Option<Target> {
         let target = if bytes.is_whole_word() && !address.is_multiple_of(8) {
             Err(FaultReason::Misaligned)

@@ -1,4 +1,4 @@
-//! What a node's observer writes down: spans, traffic.
+//! The record of a node's observer: spans, traffic.
 
 use std::mem::offset_of;
 
@@ -15,7 +15,7 @@ use crate::time::Time;
 pub struct Record {
     /// The spans of its threads.
     pub spans: SpanRecord,
-    /// What `links` does not hold of bytes and packets.
+    /// The bytes and packets of channels that `links` does not hold.
     more: Option<Box<ByChannel<(u64, u64), 1>>>,
     /// Traffic.
     pub traffic: Traffic,

@@ -1,13 +1,13 @@
-//! What made what happen: time-stamped stages of threads, line transactions and packets.
+//! Causes and effects: time-stamped stages of threads, line transactions and packets.
 //!
-//! A [`Trace`] belongs to one node and hangs on its agenda, so that whatever puts events there can
-//! also say why. Each stage ends in a [`Mark`], which names the mark in which it began: its cause.
-//! Following causes backwards from a mark gives stretches of time without gaps or overlaps. A wait
-//! has two causes, the thread that waits and the write of the value that ends it; the read that
-//! brought the value names the write's mark too. `critical_path` does the walking.
+//! A [`Trace`] belongs to one node and hangs on its agenda, so that all code that puts events there
+//! can also say why. Each stage ends in a [`Mark`], which names the mark in which it began: its
+//! cause. Following causes backwards from a mark gives stretches of time without gaps or overlaps.
+//! A wait has two causes, the thread that waits and the write of the value that ends it; the read
+//! that brought the value names the write's mark too. `critical_path` does the walking.
 //!
-//! A stage is divided where the machine's constants say how long it takes with nobody in the way;
-//! what it took beyond that is queueing. Nothing here has any influence on simulated time.
+//! A stage is divided where the machine's constants say how long it takes without contention; what
+//! it took beyond that is queueing. Nothing here has any influence on simulated time.
 
 mod caches;
 mod domain;
@@ -46,7 +46,7 @@ pub(super) struct Trace {
     /// Marks of earlier times are all [`BEFORE`].
     from: Time,
     pub(super) marks: Vec<Mark>,
-    /// What makes happen whatever the node is doing now.
+    /// The cause of the node's current actions.
     current: MarkId,
     /// Where the transaction that started last took effect.
     effect: MarkId,
@@ -68,7 +68,7 @@ pub(super) struct Trace {
     pub(super) ends: FxHashMap<Span, (Time, MarkId)>,
 }
 
-/// What is known of one core.
+/// The trace's knowledge of one core.
 #[derive(Clone, Debug)]
 struct CoreTrace {
     operation: Operation,
@@ -240,7 +240,7 @@ impl Trace {
             what,
             value: None,
         });
-        // When exactly does not matter to anybody else: as if it were at the end.
+        // The exact time matters to no other thread: it counts as the end.
         let taken_away = What::Resumes(core);
         let done = self.stage(done, resumes, Part::OperatingSystem, taken_away);
         self.core(core).done = done;
@@ -491,7 +491,7 @@ impl Trace {
         self.core(core).system = mark;
     }
 
-    /// What the system does next is for the thread of `core`.
+    /// Notes that the system works for the thread of `core` from here on.
     pub(super) fn in_system(&mut self, core: u16) {
         self.answered = None;
         self.current = self.core(core).system;

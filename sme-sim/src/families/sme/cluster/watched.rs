@@ -16,7 +16,7 @@ use crate::families::sme::engine::{
 };
 use crate::families::sme::spec::ClusterSpec;
 
-/// What is plugged in at a position.
+/// The engine or switch at a position.
 // The cycle model, which nearly every run has, is not worth a box.
 #[allow(clippy::large_enum_variant)]
 pub enum Plugged {

@@ -78,7 +78,8 @@ impl From<LinkCredit> for Input {
     }
 }
 
-/// What an engine gives out, on its way from there: a worker has one for all its nodes.
+/// The outputs of an engine on their way from there: a worker has one such buffer for all its
+/// nodes.
 #[derive(Debug, Default)]
 pub struct Outputs {
     /// At one edge.
@@ -157,7 +158,7 @@ impl Way {
             && self.arrivals.is_empty()
     }
 
-    /// How many posted packets have crossed the host link.
+    /// Returns the number of posted packets that have crossed the host link.
     pub fn posted(&self) -> u64 {
         self.link.posted
     }
@@ -266,7 +267,7 @@ impl Way {
         agenda.push(at, event);
     }
 
-    /// What another node has sent will reach the engine at `at`, and is kept until then.
+    /// Keeps `input`, which another node has sent, until it reaches the engine at `at`.
     pub fn comes(
         &mut self,
         at: Time,
@@ -315,7 +316,7 @@ impl Way {
         }
     }
 
-    /// [`Event::EnginePacket`], likewise.
+    /// Handles [`Event::EnginePacket`]: hands the packet to the engine.
     pub fn arrived(
         &mut self,
         arrival: u32,
@@ -339,7 +340,7 @@ impl Way {
         outbox: &mut Outbox<impl From<Input>>,
     ) -> u64 {
         let (due, cycle) = self.edge_of(now, &input);
-        // Who has come by now and has not been sampled comes at this edge, too.
+        // Anything that has arrived unsampled is sampled at this edge too.
         if let Input::Link {
             port,
             channel,
@@ -357,7 +358,7 @@ impl Way {
         0
     }
 
-    /// What comes of a packet that came by a port and channel and passes on at once.
+    /// Performs the effects of a packet that arrived by a port and channel and passes on at once.
     fn passes(
         &mut self,
         (port, channel): (u16, u8),
@@ -437,8 +438,9 @@ impl Way {
         }
     }
 
-    /// What the engine will give out whatever comes is on its way now, so that nobody need come back for
-    /// it; how much that is. Where causes are traced, it is told when it happens.
+    /// Sends the outputs that the engine will give regardless of further input on their way now, so
+    /// that it need not be stepped for them; returns their number. Where causes are traced, each is
+    /// told when it happens.
     pub fn foresees(
         &mut self,
         agenda: &mut Agenda,
@@ -461,7 +463,7 @@ impl Way {
         count
     }
 
-    /// What the engine gives at edge `cycle`, other than packets for the host, goes where it is to go.
+    /// Passes on an output of the engine at edge `cycle`, other than packets for the host.
     fn give(
         &mut self,
         cycle: u64,

@@ -1,12 +1,12 @@
 //! Round-robin arbiter: who of several wins a cycle.
 //!
 //! Used wherever two packets want the same port. Its one register is the last winner, which comes
-//! last in the next decision; so nobody waits for more than one packet of each other.
+//! last in the next decision; so no requester waits for more than one packet of each other one.
 
 /// The winner among the set bits of `want`: the first after `last`, cyclically. `want` must not be
 /// zero.
 pub(crate) fn round_robin(want: u32, last: u8) -> u8 {
-    debug_assert_ne!(want, 0, "somebody must want the port");
+    debug_assert_ne!(want, 0, "at least one requester must want the port");
     let after = want & (u32::MAX << last << 1);
     (if after == 0 { want } else { after }).trailing_zeros() as u8
 }

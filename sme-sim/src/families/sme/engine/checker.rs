@@ -1,4 +1,4 @@
-//! A protocol checker that can sit around any engine, whatever it is made of.
+//! A protocol checker that can sit around any engine, of any implementation.
 //!
 //! [`Checked`] passes everything through and keeps its own account of what must come out: each
 //! packet once, unaltered or translated as the address map and the source tags demand, in order
@@ -132,7 +132,7 @@ impl<E: EngineModel> Checked<E> {
         self.note(result);
     }
 
-    /// What comes out at edge `cycle` may use the credits that were sampled before.
+    /// Makes the credits that were sampled before edge `cycle` available to its outputs.
     fn samples_credits(&mut self, cycle: u64) {
         let sampled = self.coming.extract_if(.., |&mut (edge, ..)| edge < cycle);
         for (_, wire, channel) in sampled.collect::<Vec<_>>() {

@@ -16,7 +16,7 @@ use super::packet::Kind;
 use super::tags::{MAX_TAGS, Tags};
 use super::wires::{COMPLETER, HT_TRANSMIT, HostFifos, PacketFifos};
 
-/// What does not change.
+/// The constants of a completer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompleterSpec {
     /// Physical address, in the node, of the first byte of its shared partition: it lies above
@@ -24,7 +24,7 @@ pub struct CompleterSpec {
     pub shared_base: u64,
 }
 
-/// Who waits for a read of this node's memory.
+/// The requester that waits for a read of this node's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The node that asked.

@@ -1,4 +1,4 @@
-//! What an engine counts: the load of its outgoing links, and faults.
+//! The counters of an engine: the load of its outgoing links, and faults.
 
 use super::packet::MAX_WORDS;
 use crate::parts::fabric::{CHANNELS, LINK_PORTS};

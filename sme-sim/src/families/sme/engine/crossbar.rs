@@ -6,8 +6,8 @@
 //!             requester ────> switch                  responder ────> switch
 //! ```
 //!
-//! A packet to the own node turns round here and never sees the switch. Requests and responses
-//! have separate FIFOs and outputs throughout; each output takes one packet a cycle, and where two
+//! A packet to the own node turns round here and never sees the switch. Requests and responses have
+//! separate FIFOs and outputs throughout; each output takes one packet per cycle, and where two
 //! want it they take turns.
 
 use super::wires::{

@@ -33,7 +33,7 @@ pub struct Fifos<T, const N: usize> {
     full: u64,
     /// Not empty, as it will be registered at the end of the cycle.
     next_valid: u64,
-    /// Full, likewise.
+    /// Full, as it will be registered at the end of the cycle.
     next_full: u64,
     /// The FIFOs that have packets, in any order.
     lists: SmallVec<[List; 3]>,
@@ -42,7 +42,7 @@ pub struct Fifos<T, const N: usize> {
     places: Few<Place<T>, 2>,
 }
 
-/// What a FIFO that is not empty holds.
+/// The packets of a FIFO that is not empty.
 #[derive(Clone, Copy, Debug)]
 struct List {
     fifo: u8,

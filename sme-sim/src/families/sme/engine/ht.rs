@@ -7,8 +7,8 @@
 //! | Packet | Channel | Command | Address extension | Byte mask | Data |
 //! |---|---|---|---|---|---|
 //! | sized read | non-posted | 8 | 4 if the address needs more than 40 bits | – | – |
-//! | posted sized write, all eight bytes | posted | 8 | likewise | – | 8 |
-//! | posted sized write, other bytes | posted | 8 | likewise | 4 | 8 |
+//! | posted sized write, all eight bytes | posted | 8 | as a read's | – | 8 |
+//! | posted sized write, other bytes | posted | 8 | as a read's | 4 | 8 |
 //! | read response | response | 4 | – | – | 4 or 8, as was asked for; 8 for each word of a long read |
 //!
 //! A global address (2^40 and above) thus takes a read of 12 and a write of 20 bytes; the engine's
@@ -39,7 +39,7 @@ impl HtChannel {
 }
 
 /// One packet, in either direction. Addresses are in bytes and name the first of eight aligned
-/// bytes. `trace` is whatever an observer wants to recognize the access by; it is not on the wire,
+/// bytes. `trace` is a number by which an observer recognizes the access; it is not on the wire,
 /// and a response carries that of its read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum HtPacket {

@@ -10,17 +10,17 @@
 //! ```
 //!
 //! Receiving: a buffer per channel with as many places as the host has credits; the three move on
-//! independently, one packet a cycle each, and each place freed gives a credit back. Sending: one
-//! packet a cycle, round robin among the channels whose first packet may go: there is a credit
-//! of the host, and a read has no earlier write before it. Reads never overtake posted writes, in
-//! either direction: each carries the number of writes before it. Writes and responses overtake
-//! whatever waits.
+//! independently, one packet per cycle each, and each place freed gives a credit back. Sending: one
+//! packet per cycle, round robin among the channels whose first packet may go: there is a credit of
+//! the host, and a read has no earlier write before it. Reads never overtake posted writes, in
+//! either direction: each carries the number of writes before it. Writes and responses overtake all
+//! packets that wait.
 
 use super::arbiter::round_robin;
 use super::ht::{HtChannel, HtPacket};
 use super::wires::{HT_RECEIVE, HT_TRANSMIT, HostFifos, REQUESTER_NONPOSTED, REQUESTER_POSTED};
 
-/// What does not change.
+/// The constants of a HyperTransport port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HtPortSpec {
     /// Packets the host takes on each channel, and this port too, before a credit must come back.

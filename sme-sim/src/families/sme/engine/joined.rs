@@ -60,7 +60,7 @@ pub struct Engine {
     /// Packets that are not in a buffer yet, as they were presented, and the edges at which they
     /// will be.
     pending: Single<(u64, Input)>,
-    /// What is not counted by the link ports: of packets that have waited, mostly.
+    /// Counts that the link ports do not keep: mostly those of packets that have waited.
     counters: Option<Box<FarCounters>>,
 }
 
@@ -138,7 +138,7 @@ impl Engine {
         }
     }
 
-    /// What has been counted so far.
+    /// Returns the counters so far.
     pub fn counters(&self) -> Counters {
         let of = |port: u16, channel| {
             let link = &self.links[usize::from(port)];
@@ -398,7 +398,7 @@ impl EngineModel for Engine {
         for &(cycle, _) in self.pending.iter() {
             next = next.min(cycle.max(self.next_edge));
         }
-        // A credit that nobody waits for is sampled at the next edge that is stepped anyhow.
+        // A credit for which no packet waits is sampled at the next edge that is stepped anyhow.
         if self.host_busy || packets_wait {
             let matters = |pending: &&PendingCredit| match pending.is_hosts() {
                 true => self.host_busy,
@@ -488,10 +488,10 @@ impl Shortcuts for Engine {
         self.set_idle();
     }
 
-    /// With nothing else here, what comes at later edges comes too late to compete with the packet: it
-    /// is in its receive buffer two cycles after this edge, in its transmit FIFO a cycle later and on its link
-    /// in the next, and whatever is sampled later is one cycle behind it all the way. What the host
-    /// presents even at the same edge is two behind.
+    /// With nothing else here, what comes at later edges comes too late to compete with the packet:
+    /// it is in its receive buffer two cycles after this edge, in its transmit FIFO a cycle later
+    /// and on its link in the next, and anything sampled later is one cycle behind it all the way.
+    /// What the host presents even at the same edge is two behind.
     fn transit(&mut self, cycle: u64, port: u16, channel: u8, packet: &Packet) -> Option<Transit> {
         if !self.idle {
             return None;

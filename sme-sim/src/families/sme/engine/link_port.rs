@@ -39,7 +39,7 @@ pub const ARRIVAL_CYCLES: u64 = 2;
 /// Of a packet, what a switch decides its way by: the first word.
 const HEADER_BYTES: u64 = 8;
 
-/// What does not change.
+/// The constants of a link port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkPortSpec {
     /// Places of each receive buffer.
@@ -133,14 +133,14 @@ pub struct LinkPort {
     waits_since: [u32; CHANNELS],
     /// The channel that began last.
     last: u8,
-    /// What has not waited, by virtual channel.
+    /// Counts of packets that have not waited, by virtual channel.
     counted: [ShortCount; CHANNELS],
 }
 
 // A line.
 const _: () = assert!(size_of::<LinkPort>() == 64);
 
-/// What happens in a cycle.
+/// The events of one cycle.
 #[derive(Debug)]
 pub struct Step {
     /// The channel whose packet begins, and what is counted of it.
@@ -272,7 +272,7 @@ impl LinkPort {
         Some(spec.without_waiting(channel, full))
     }
 
-    /// What is [counted](Self::count) here of a channel.
+    /// Returns the [counts](Self::count) kept here for a channel.
     pub fn counted(&self, channel: u8, spec: &LinkPortSpec) -> ChannelCounters {
         spec.without_waiting(channel, self.counted[usize::from(channel)].sums())
     }

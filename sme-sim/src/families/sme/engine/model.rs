@@ -1,4 +1,4 @@
-//! What a node sees of its engine: the ports, cycle by cycle.
+//! An engine as its node sees it: the ports, cycle by cycle.
 //!
 //! The cycle model implements [`EngineModel`]; so can its RTL, or a decorator that checks, traces
 //! or injects faults.
@@ -10,7 +10,7 @@ use super::ht::{HtChannel, HtPacket};
 use super::joined::Engine;
 use super::packet::Packet;
 
-/// What an engine samples at an edge.
+/// An input that an engine samples at an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Input {
     /// A packet of the host, which must hold a credit of the packet's channel.
@@ -35,7 +35,7 @@ pub enum Input {
     },
 }
 
-/// What an engine gives out in a cycle.
+/// An output of an engine in a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Output {
     /// A packet to the host.
@@ -60,7 +60,7 @@ pub enum Output {
     },
 }
 
-/// How a packet passes from one link to another without waiting for anything.
+/// The passage of a packet from one link to another without waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transit {
     /// The edge at which its place in the receive buffer is free again: a [`Output::LinkCredit`] of the
@@ -135,7 +135,7 @@ pub trait Shortcuts: EngineModel {
 
 /// An engine that can be looked into when it stands still.
 pub trait Inspect: Shortcuts {
-    /// What has been counted so far.
+    /// Returns the counters so far.
     fn counters(&self) -> Counters;
 
     /// Returns whether nothing is under way: every buffer empty, every tag free, every credit back,

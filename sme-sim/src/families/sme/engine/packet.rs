@@ -55,13 +55,13 @@ const CRC_BYTES: std::ops::Range<usize> = 6..8;
 /// And in the header.
 const CRC_BIT: u32 = 48;
 
-/// What a packet is.
+/// The kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Kind {
     /// Asks for up to eight bytes, or for two, four or eight words.
     ReadRequest = 0,
-    /// Carries up to eight bytes to be written; nobody answers.
+    /// Carries up to eight bytes to be written; it is not answered.
     PostedWrite = 1,
     /// Answers a read request.
     ReadResponse = 2,
@@ -119,10 +119,10 @@ pub struct Packet {
     pub target: u32,
     /// The node it comes from, below 2^20.
     pub source: u32,
-    /// Whatever an observer wants to recognize it by. Not on the wire; a response carries that of
-    /// its request.
+    /// A number by which an observer recognizes it. Not on the wire; a response carries that of its
+    /// request.
     pub trace: u32,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Of a write: it is coherent, and probes the caches of the target's node. Of a response: it is
     /// single, as [`HtPacket::Response`](super::HtPacket) says. Of a read: it is long.
@@ -263,7 +263,7 @@ impl<'a> View<'a> {
         Ok(view)
     }
 
-    /// What it is.
+    /// Returns the kind of the packet.
     pub fn kind(&self) -> Kind {
         Kind::from_bits(self.word(0))
     }

@@ -26,7 +26,7 @@ use super::wires::{
     REQUESTER_RESPONSE,
 };
 
-/// What does not change.
+/// The constants of a requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequesterSpec {
     /// First global address.
@@ -69,7 +69,7 @@ pub struct Requester {
     last_was_read: bool,
 }
 
-/// What the first packet of an input asks for.
+/// The request of an input's first packet.
 enum Wish<T> {
     Nothing,
     Send(T),

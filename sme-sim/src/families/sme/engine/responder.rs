@@ -28,7 +28,7 @@ impl Responder {
         Self { node }
     }
 
-    /// What goes out for an answer, whose tag is given back; `None` if no read held that.
+    /// Makes the packet for an answer and frees its tag; `None` if no read held that tag.
     pub fn respond(&self, reads: &mut Tags<Origin>, answer: &HtPacket) -> Option<Packet> {
         let &HtPacket::Response {
             data,

@@ -6,10 +6,10 @@
 //! ```
 //!
 //! The inputs are the receive buffers, one FIFO per port and virtual channel. In each cycle every
-//! output port takes one packet: round robin among the inputs whose first packet wants it and
-//! whose virtual channel there has a place. A channel without a place thus holds up nobody else,
-//! and the two classes cannot wait for each other. The route is decided hop by hop by
-//! [`Router`], when a packet is written into its buffer.
+//! output port takes one packet: round robin among the inputs whose first packet wants it and whose
+//! virtual channel there has a place. A channel without a place thus holds up no other channel, and
+//! the two classes cannot wait for each other. The route is decided hop by hop by [`Router`], when
+//! a packet is written into its buffer.
 
 use super::arbiter::round_robin;
 use super::wires::{PacketFifos, SWITCH_OUTPUTS, switch_output};
@@ -26,12 +26,12 @@ pub struct Switch {
     last: [u8; LINK_PORTS + 1],
 }
 
-/// What moved in a cycle.
+/// The moves of a cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moves {
     /// Inputs that gave a packet away, bit by bit: port · 4 + channel.
     pub freed: u32,
-    /// Transmit FIFOs that were empty and got a packet, bit by bit, likewise.
+    /// Transmit FIFOs that were empty and got a packet, bit by bit: port · 4 + channel.
     pub begun: u32,
 }
 
@@ -56,7 +56,7 @@ impl Switch {
         let mut moves = Moves::default();
         let mut inputs = fifos.valid() & INPUTS;
         if inputs.is_power_of_two() {
-            // One packet alone, the common case, competes with nobody.
+            // One packet alone, the common case, competes with no other.
             let input = inputs.trailing_zeros() as u8;
             let to = usize::from(fifos.side(usize::from(input)));
             if fifos.is_ready(to) {
@@ -195,7 +195,7 @@ mod tests {
             }
             bench.put(port, 2, 5);
         }
-        // Nobody empties the transmit FIFO of the requests, four deep.
+        // The transmit FIFO of the requests, four deep, is never emptied.
         let moved = (0..20)
             .map(|_| bench.step().freed.count_ones())
             .sum::<u32>();

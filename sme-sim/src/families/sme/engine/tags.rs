@@ -17,7 +17,7 @@ const NONE: u8 = u8::MAX;
 pub struct Tags<C> {
     /// Bit by bit: the tag is free.
     free: u32,
-    /// How many there are.
+    /// The number of tags.
     count: u8,
     /// The tag that came back in this cycle, or [`NONE`].
     freed: u8,

@@ -52,7 +52,7 @@ impl Random {
     }
 }
 
-/// What the hosts do.
+/// The traffic of the hosts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traffic {
     /// Cycles in which hosts make new accesses; then all must drain.
@@ -88,7 +88,7 @@ struct Host {
     read_errors: u64,
 }
 
-/// How a bench treats its engines.
+/// The cycles in which a bench steps its engines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
     /// They are stepped in every cycle.
@@ -110,7 +110,7 @@ pub(crate) struct Bench<E> {
     due: BTreeMap<u64, Vec<(usize, Input)>>,
     /// Everything that came out: cycle, node, output.
     pub log: Vec<(u64, usize, Output)>,
-    /// How often an engine was stepped.
+    /// The steps of engines.
     pub steps: u64,
     pub faults: u64,
 }

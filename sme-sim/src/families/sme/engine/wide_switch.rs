@@ -260,7 +260,7 @@ impl EngineModel for WideSwitch {
         for &(cycle, ..) in &self.packets {
             next = next.min(cycle.max(self.next_edge));
         }
-        // A credit that nobody waits for is sampled at the next edge that is stepped anyhow.
+        // A credit for which no packet waits is sampled at the next edge that is stepped anyhow.
         if packets_wait {
             for &(cycle, _) in &self.credits {
                 next = next.min(cycle.max(self.next_edge));

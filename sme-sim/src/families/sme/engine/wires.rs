@@ -58,14 +58,14 @@ pub const RESPONDER: usize = CROSSBAR + 6;
 pub const HT_RECEIVE: usize = 0;
 /// Of these that of responses: what the host's memory answers, which the responder takes.
 pub const HT_RECEIVE_RESPONSE: usize = HT_RECEIVE + 2;
-/// HyperTransport port, transmit FIFOs, likewise.
+/// HyperTransport port, transmit FIFOs; one for each channel, in the same order.
 pub const HT_TRANSMIT: usize = 3;
 /// Requester input: posted writes of the host.
 pub const REQUESTER_POSTED: usize = 6;
 /// Requester input: reads of the host.
 pub const REQUESTER_NONPOSTED: usize = 7;
 
-/// Places of a FIFO between two blocks: enough for a packet a cycle.
+/// Places of a FIFO between two blocks: enough for one packet per cycle.
 pub const DEPTH: u16 = 2;
 
 /// Returns whether any of the FIFOs `first..first + count` is set in `mask`.

@@ -1,4 +1,4 @@
-//! How a pattern loads the links, by theory: hops, the busiest link, and what follows from it.
+//! The load of a pattern on the links, by theory: hops, the busiest link, and what follows from it.
 //!
 //! If every sending node injects one packet, γ packets of the pattern cross its busiest link; so no
 //! node can inject more than 1/γ of what a link carries, however good the switches are (W. J. Dally
@@ -33,7 +33,7 @@ impl Loads {
         }
     }
 
-    /// By the way of every packet that can be sent.
+    /// Sums up the path of every packet that can be sent.
     fn walked(topology: &Topology, nodes: u32, pattern: Pattern) -> Self {
         let router = Router::new(topology);
         // Where the links of each position begin in the list of all of them.
@@ -56,7 +56,7 @@ impl Loads {
         let mut each = 1;
         for source in 0..nodes {
             match pattern.aim(topology, nodes, source) {
-                Aim::Nobody => continue,
+                Aim::Nowhere => continue,
                 Aim::One(target) => walk(source, target),
                 Aim::Others => {
                     each = u64::from(nodes) - 1;

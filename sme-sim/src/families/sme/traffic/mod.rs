@@ -51,7 +51,7 @@ pub const SATURATED: u64 = 3;
 /// Bytes of a traffic packet on a link.
 pub const PACKET_BYTES: u64 = Kind::PostedWrite.bytes();
 
-/// What no run changes.
+/// The constants of all runs.
 #[derive(Debug)]
 struct Constants {
     spec: ClusterSpec,
@@ -88,7 +88,7 @@ pub struct Traffic {
     loads: Loads,
 }
 
-/// How long a run lasts.
+/// The lengths of a run's phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phases {
     /// Until the measurement begins.
@@ -104,7 +104,7 @@ pub struct Phases {
 pub struct Run {
     /// Fraction of the capacity, above 0 and at most 1.
     pub load: f64,
-    /// How long.
+    /// The lengths of the phases.
     pub phases: Phases,
     /// Seed of the sources.
     pub seed: u64,
@@ -136,13 +136,13 @@ impl Windows {
     }
 }
 
-/// What came out of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// Generated in the measurement window, as a fraction of the capacity; the mean of all nodes
     /// that send.
     pub offered: f64,
-    /// Arrived in the measurement window, likewise.
+    /// The same of packets that arrived in the measurement window.
     pub accepted: f64,
     /// Measured packets.
     pub packets: u64,
@@ -172,11 +172,10 @@ impl Outcome {
 impl Fabric {
     /// The engines of `spec` in `topology`, whose first `nodes` positions have a source and a sink.
     ///
-    /// # Errors
-    /// [`TrafficError::Design`] if there are no such engines, [`TrafficError::Alone`] if there are
-    /// fewer than two nodes, [`TrafficError::TooLarge`] if there are too many for a network of this
-    /// kind, [`TrafficError::HostPort`] if the links can carry more than half a
-    /// packet a cycle from each node: then the fabric is not what limits.
+    /// # Errors [`TrafficError::Design`] if there are no such engines, [`TrafficError::Alone`] if
+    /// there are fewer than two nodes, [`TrafficError::TooLarge`] if there are too many for a
+    /// network of this kind, [`TrafficError::HostPort`] if the links can carry more than half a
+    /// packet per cycle from each node: then the fabric is not what limits.
     pub fn new(spec: &ClusterSpec, topology: &Topology, nodes: u32) -> Result<Self, TrafficError> {
         let design = Design::new(spec, topology, nodes)?;
         if nodes < 2 {
@@ -224,7 +223,7 @@ impl Fabric {
         })
     }
 
-    /// What each node injects at capacity [bytes per second].
+    /// Returns the injection of each node at capacity [bytes per second].
     pub fn capacity(&self) -> f64 {
         self.constants.capacity * self.constants.clock.hz() as f64 * PACKET_BYTES as f64
     }
@@ -252,7 +251,7 @@ impl Fabric {
 }
 
 impl Traffic {
-    /// What theory says of the pattern's loads.
+    /// Returns the pattern's loads by theory.
     pub fn loads(&self) -> Loads {
         self.loads
     }

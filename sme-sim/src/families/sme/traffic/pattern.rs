@@ -1,4 +1,4 @@
-//! Who sends to whom: the synthetic patterns of interconnection networks.
+//! Sources and their targets: the synthetic patterns of interconnection networks.
 //!
 //! After W. J. Dally and B. Towles, Principles and Practices of Interconnection Networks, Sec. 3.2.
 //! Asked by [`super::Fabric`] once for every node. What needs coordinates asks the [`Topology`] for
@@ -26,8 +26,8 @@ pub enum Pattern {
 /// Whom a node sends to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
-    /// Nobody: the pattern has it send to itself, and such a packet sees no link.
-    Nobody,
+    /// To no other node: the pattern has it send to itself, and such a packet sees no link.
+    Nowhere,
     /// Always this node.
     One(u32),
     /// Any other node.
@@ -107,7 +107,7 @@ impl Pattern {
         };
         match target {
             Some(target) if target != source => Aim::One(target),
-            _ => Aim::Nobody,
+            _ => Aim::Nowhere,
         }
     }
 }
@@ -118,7 +118,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// What a pattern needs.
+/// The network that a pattern needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// Two nodes.
@@ -141,7 +141,7 @@ pub struct PatternError {
     pub pattern: Pattern,
     /// The topology.
     pub topology: String,
-    /// What is missing.
+    /// The missing property.
     pub needs: Needs,
 }
 
@@ -185,7 +185,7 @@ mod tests {
             assert_eq!(pattern.check(&mesh, 64), Ok(()));
             assert_eq!(pattern.aim(&mesh, 64, 11), target, "{pattern}");
         }
-        assert_eq!(Pattern::Transpose.aim(&mesh, 64, 9), Aim::Nobody);
+        assert_eq!(Pattern::Transpose.aim(&mesh, 64, 9), Aim::Nowhere);
         assert_eq!(Pattern::Tornado.aim(&mesh, 64, 63), Aim::One(2 + 8 * 2));
     }
 
@@ -208,7 +208,7 @@ mod tests {
                 let mut targets: Vec<u32> = (0..nodes)
                     .map(|source| match pattern.aim(&topology, nodes, source) {
                         Aim::One(target) => target,
-                        Aim::Nobody => source,
+                        Aim::Nowhere => source,
                         Aim::Others => unreachable!("a permutation"),
                     })
                     .collect();

@@ -1,10 +1,10 @@
 //! A position of the fabric: its engine, and a traffic source and sink in the place of a host.
 //!
-//! The source keeps the engine's host port supplied as far as there are credits, a packet an edge;
-//! the sink takes whatever comes and returns its credit at once. So neither the HyperTransport link
-//! nor memory limits what the fabric carries. Between positions everything is as between the nodes
-//! of a cluster: links, transceivers and wires, the crossing between engine and switch, one packet a
-//! pin and edge. Driven by [`crate::kernel::window`], built by [`super::Traffic::run`].
+//! The source keeps the engine's host port supplied as far as there are credits, one packet per
+//! edge; the sink takes every packet and returns its credit at once. So neither the HyperTransport
+//! link nor memory limits what the fabric carries. Between positions everything is as between the
+//! nodes of a cluster: links, transceivers and wires, the crossing between engine and switch, one
+//! packet per pin and edge. Driven by [`crate::kernel::window`], built by [`super::Traffic::run`].
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) struct Position<E> {
     me: u32,
     constants: Arc<Constants>,
     windows: Windows,
-    /// What reaches the engine from elsewhere.
+    /// Inputs on their way to the engine from elsewhere.
     queue: EventQueue<Input>,
     sequence: u64,
     pins: Pins,
@@ -64,7 +64,7 @@ impl<E: EngineModel> Position<E> {
         }
     }
 
-    /// What has been sent and has arrived here.
+    /// Returns the tally of packets sent from and arrived at this position.
     pub(super) fn tally(&self) -> &Tally {
         &self.tally
     }
@@ -122,7 +122,7 @@ impl<E: EngineModel> Position<E> {
         self.set_tick();
     }
 
-    /// What reaches the engine now is sampled at this edge, or the first at which its pin is free.
+    /// Lets the engine sample `input` at the edge of `now`, or the first at which its pin is free.
     fn samples(&mut self, now: Time, input: Input) {
         let due = self.constants.clock.first_edge_from(now);
         let cycle = self.pins.take(due, &input);
@@ -232,7 +232,7 @@ impl Constants {
 impl<E: EngineModel> window::Locality for Position<E> {}
 
 impl<E: EngineModel> window::Node for Position<E> {
-    /// What the engine of the neighbour samples at the edge at which it arrives.
+    /// The input that the engine of the neighbour samples at the edge at which it arrives.
     type Message = Input;
     type Late = NoLate;
     type Workspace = Vec<Output>;

@@ -1,7 +1,7 @@
 //! A traffic source: what stands in the place of a node's cores.
 //!
 //! Open loop: in each cycle of the engine's clock a packet is generated with a fixed probability
-//! (Bernoulli), whatever became of those before, and waits in a queue without end until the engine's
+//! (Bernoulli), independent of those before, and waits in a queue without end until the engine's
 //! host port takes it. Every source draws from a stream of its own. Called by
 //! [`super::position::Position`]; times are cycles.
 
@@ -22,7 +22,7 @@ pub(super) struct Generated {
     pub(super) target: u32,
 }
 
-/// What a source does.
+/// The orders of a source.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Order {
     pub(super) node: u32,
@@ -73,7 +73,7 @@ impl Source {
     pub(super) fn generate(&mut self) -> Option<Generated> {
         let cycle = self.next()?;
         let target = match self.order.aim {
-            Aim::Nobody => return None,
+            Aim::Nowhere => return None,
             Aim::One(target) => target,
             Aim::Others => {
                 // One of the others, by a product instead of a division.
@@ -102,7 +102,7 @@ impl Source {
     /// Tosses for every cycle from `first` on, up to the first that has a packet.
     fn draw(&mut self, first: u64) {
         self.next = match self.order.aim {
-            Aim::Nobody => u64::MAX,
+            Aim::Nowhere => u64::MAX,
             _ => (first..self.order.until)
                 .find(|_| self.random.next_u64() < self.chance)
                 .unwrap_or(u64::MAX),
@@ -176,6 +176,6 @@ mod tests {
             ..order(1, Aim::One(0))
         };
         assert_ne!(first, all(reseeded));
-        assert_eq!(all(order(1, Aim::Nobody)), []);
+        assert_eq!(all(order(1, Aim::Nowhere)), []);
     }
 }

@@ -1,8 +1,8 @@
-//! What is counted of packets, and the proof that none is lost and none comes twice.
+//! Counts of packets, and the proof that none is lost and none arrives twice.
 //!
 //! A packet's data name its source and the cycle in which it was generated, so no two are the same.
 //! The sum of a hash of these names over all packets sent must be the sum over all that have
-//! arrived: whatever is lost, doubled or changed on the way shows. Kept by
+//! arrived: any packet lost, doubled or changed on the way shows. Kept by
 //! [`super::position::Position`], summed up by [`super::Traffic::run`]; times are cycles.
 
 use super::pattern::PatternError;
@@ -48,8 +48,8 @@ impl Sum {
     }
 }
 
-/// What one position, or all of them, have counted. *Measured* are packets that were generated in
-/// the measurement window.
+/// The counts of one position, or of all. *Measured* are packets that were generated in the
+/// measurement window.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     /// Measured packets, when they were generated.
@@ -187,10 +187,10 @@ pub enum TrafficError {
     /// Fatal: a mistake of the simulator or of an engine.
     #[error("{packets} packets have arrived where they were not sent to")]
     Strayed {
-        /// How many.
+        /// The number of packets.
         packets: u64,
     },
-    /// Fatal, likewise.
+    /// Fatal: a mistake of the simulator or of an engine.
     #[error(
         "{received} packets have arrived for {sent} that were sent: some are lost, doubled or changed"
     )]
@@ -200,7 +200,7 @@ pub enum TrafficError {
         /// Measured packets that arrived.
         received: u64,
     },
-    /// Fatal, likewise: the fabric is deadlocked.
+    /// Fatal, a mistake of the simulator or of an engine: the fabric is deadlocked.
     #[error("no packet has arrived during the last {span_ns} ns, and {waiting} wait: a deadlock")]
     Stuck {
         /// Nanoseconds.

@@ -50,7 +50,7 @@ impl AddressSpace for Partitions {
 pub struct Both {
     by_records: Checker,
     in_runs: Checker,
-    /// What either has listed.
+    /// The list of either checker.
     lists: [List; 2],
     /// The latest accesses of a thread through caches, as long as nothing else has been told.
     run: (Time, u32, Vec<Access>),
@@ -114,7 +114,7 @@ impl Both {
         at
     }
 
-    /// What they have found, and listed.
+    /// Ends both checkers and returns what they have found and listed.
     pub fn finish(mut self) -> (StaleReport, Vec<StaleLoad>) {
         self.end_run();
         let (found, in_runs) = (self.by_records.finish(), self.in_runs.finish());

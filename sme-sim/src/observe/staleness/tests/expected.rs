@@ -1,10 +1,10 @@
-//! What the oracle expects a checker to find, and to list.
+//! The findings and the list that the oracle expects of a checker.
 
 use std::collections::BTreeMap;
 
 use crate::observe::staleness::{Cause, StaleLoad, StaleReport};
 
-/// What the oracle found.
+/// The findings of the oracle.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Expected {
     pub stale: BTreeMap<Cause, u64>,

@@ -25,7 +25,7 @@ pub const THREADS: u32 = NODES * PER_NODE;
 pub const LINES: usize = 2;
 pub const WORDS: usize = 3;
 
-/// What is stored: the value, and the event that stored it, none for the initial one.
+/// The contents of a word: the value, and the event that stored it, none for the initial one.
 type Cell = (u64, Option<usize>);
 
 #[derive(Clone, Copy, PartialEq)]
@@ -98,10 +98,10 @@ pub struct Machine {
 pub struct Lines {
     /// Whether all words are written back, or those only that are modified.
     pub whole: bool,
-    /// Whether they have 32 bytes and lie side by side at one home. Otherwise they have 64 and lie
+    /// Whether lines have 32 bytes and lie side by side at one home. Otherwise they have 64 and lie
     /// at either end of a page, on different homes.
     pub short: bool,
-    /// Whether the checkers take them for 64 bytes long anyway.
+    /// Whether the checkers take lines for 64 bytes long anyway.
     pub mistaken: bool,
 }
 
@@ -198,7 +198,7 @@ impl Machine {
         }
     }
 
-    /// What the checkers have found, and what the oracle.
+    /// Returns what the checkers have found, and what the oracle.
     pub fn report(self) -> ((StaleReport, Vec<StaleLoad>), Expected) {
         (self.checkers.finish(), self.expected)
     }
@@ -224,7 +224,7 @@ impl Machine {
         self.checkers.tell(at, thread, what)
     }
 
-    /// What the checkers call the thread.
+    /// Returns the number by which the checkers know the thread.
     fn told(&self, thread: u32) -> u32 {
         thread / PER_NODE * self.stride * PER_NODE + thread % PER_NODE
     }
@@ -523,8 +523,8 @@ impl Machine {
         self.tell(thread, What::DroppedAll);
     }
 
-    /// What the node posted first to the line reaches memory; only one word of it if in `parts`.
-    /// Whether there was anything.
+    /// Lets the node's first post to the line reach memory; only one word of it if in `parts`.
+    /// Returns whether there was any.
     pub fn perform(&mut self, node: u32, line: usize, parts: bool) -> bool {
         let is_it = |post: &Post| post.node == node && post.line == line;
         let Some(index) = self.posts.iter().position(is_it) else {

@@ -506,7 +506,7 @@ fn places() -> [Site; 5] {
     [here(), here(), here(), here(), here()]
 }
 
-/// What the report has no room for is counted, and in how many groups; the list has it.
+/// Findings for which the report has no room are counted, with their groups; the list has them.
 #[test]
 fn no_group_is_lost_silently() {
     let mut checker = Checker::new(2, 1, LineSize::B64)

@@ -132,7 +132,7 @@ fn a_dragonfly_on_one_channel_is_found_out() {
     assert!(!can_deadlock(&"fattree:4x3".parse().unwrap(), false));
 }
 
-/// What makes destination-modulo routing the usual one in fat trees.
+/// Shifts by any distance share no link, which makes this routing the usual one in fat trees.
 #[test]
 fn shifts_by_any_distance_share_no_link_of_a_fat_tree() {
     for text in ["fattree:4x3", "fattree:6x2", "fattree:8x2", "fattree:4x1"] {

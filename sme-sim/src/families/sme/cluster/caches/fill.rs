@@ -39,7 +39,7 @@ pub(super) struct Fill {
     socket: u8,
     /// The thread that missed first, as the machine's traces name it.
     origin: u32,
-    /// Who waits for it, and what for: in the order in which they asked.
+    /// The cores that wait for it, and what for, in the order in which they asked.
     waiting: Vec<(u16, Wants)>,
 }
 

@@ -1,5 +1,5 @@
-//! What a core's private caches cannot do alone: the line comes from another core's, or through the
-//! engine; a store makes all other copies in the node go.
+//! Misses of a core's private caches: the line comes from another core's, or through the engine; a
+//! store makes all other copies in the node go.
 
 use super::{Around, Caches};
 use crate::families::sme::cluster::agenda::Event;

@@ -1,13 +1,13 @@
 //! The cores' private caches of memory behind the engine: copies that are kept coherent within the
-//! node and that nobody outside of it invalidates or updates.
+//! node and that no other node invalidates or updates.
 //!
-//! A hit is performed by the program itself ([`crate::parts::cache::ahead`]). A miss goes, like an access
-//! to local memory, past the third level to the node's first socket, where the way to the engine is
-//! and where everything that happens to such a line is ordered: the other cores' caches are probed
-//! (MOESI, as in [`super::domain`]), and if nobody has a copy, the line is fetched through the
-//! engine (`fill`). What a full set displaces, and what a program flushes, goes back in posted
-//! writes (`write_back`), which leave from the same socket in the same order, so that no fill
-//! overtakes the write-back of its line.
+//! A hit is performed by the program itself ([`crate::parts::cache::ahead`]). A miss goes, like an
+//! access to local memory, past the third level to the node's first socket, where the way to the
+//! engine is and where everything that happens to such a line is ordered: the other cores' caches
+//! are probed (MOESI, as in [`super::domain`]), and if no core has a copy, the line is fetched
+//! through the engine (`fill`). What a full set displaces, and what a program flushes, goes back in
+//! posted writes (`write_back`), which leave from the same socket in the same order, so that no
+//! fill overtakes the write-back of its line.
 
 mod fill;
 mod miss;
@@ -97,7 +97,7 @@ impl Caches {
         self.under_way == 0 && self.fills.is_empty() && self.callers.is_empty()
     }
 
-    /// What went through them.
+    /// Returns the traffic of the caches.
     pub fn traffic(&self) -> CacheTraffic {
         let mut traffic = self.traffic;
         for ahead in self.cores.iter().flatten() {

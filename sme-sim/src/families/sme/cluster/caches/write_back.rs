@@ -20,7 +20,8 @@ impl Caches {
         self.lost(around.here, core, held.line);
     }
 
-    /// What the copy has newer than memory is posted, word by word; whether there was anything.
+    /// Posts the words of the copy that are newer than memory, one by one; returns whether there
+    /// were any.
     fn write_line_back(&mut self, around: &mut Around<'_>, core: u16, held: &Held) -> bool {
         if held.dirty == 0 {
             return false;

@@ -25,7 +25,7 @@ pub(super) struct Line {
     /// Address of its first byte, in lines.
     pub(super) number: u64,
     pub(super) images: Images,
-    /// Who has a copy, spins on it, fetches one.
+    /// The cores that have a copy, spin on it, or fetch one.
     pub(super) roles: Roles,
     pub(super) free_at: Time,
     /// Transactions that wait for their turn, newest first, and how many: a core has two at most
@@ -77,7 +77,7 @@ impl Line {
         }
     }
 
-    /// What `core` may do with its copy.
+    /// Returns the state of `core`'s copy.
     #[cfg(test)]
     pub(super) fn state(&self, core: u16) -> State {
         match self.copies.state(&self.roles, core) {

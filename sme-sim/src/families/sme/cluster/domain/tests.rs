@@ -17,7 +17,7 @@ use crate::parts::coherence::summary::Summary;
 const CORES: u16 = 6;
 const LINES: u32 = 3;
 
-/// What somebody does.
+/// An action of a core or the bridge.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     /// A core loads, and goes on looking until its copy is invalidated if it is to spin.
@@ -42,7 +42,7 @@ enum Act {
     },
 }
 
-/// What is done to the domain behind its back.
+/// A fault put into the domain on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
@@ -126,7 +126,7 @@ impl Bench {
         }
     }
 
-    /// What the domain calls a core that does something.
+    /// Returns the number by which the domain knows a core.
     fn agent(&self, core: u16) -> u16 {
         core * self.apart
     }
@@ -261,7 +261,7 @@ impl Bench {
             return Ok(());
         }
         let Some((access, _, brings)) = self.sent.get_mut(&number) else {
-            return Err(format!("nobody sent {kind:?}"));
+            return Err(format!("{kind:?} was never sent"));
         };
         *brings = Some((now, self.lines[line as usize].apply(core, kind, *access)));
         let invalidates = matches!(

@@ -3,7 +3,7 @@
 use super::*;
 use crate::families::sme::engine::testbench::machine;
 
-/// Gives what its second link brings to its first, in every cycle and whatever it was told.
+/// Gives what its second link brings to its first, in every cycle and without regard to credits.
 struct Hasty;
 
 impl EngineModel for Hasty {

@@ -1,9 +1,9 @@
-//! What a [checker](super) of the protocol says when an engine has broken it.
+//! The violations that a [checker](super) of the protocol reports.
 
 use crate::families::sme::engine::credit_checker::Wire;
 use crate::families::sme::engine::model::Output;
 
-/// How an engine broke its protocol.
+/// A violation of the protocol by an engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
     /// A packet came out that was not next in its flow: altered, duplicated, overtaking, or after
@@ -12,9 +12,9 @@ pub enum Violation {
     Unexpected {
         /// When.
         cycle: u64,
-        /// What came out.
+        /// The output that was found.
         found: Output,
-        /// What its flow expected, if anything.
+        /// The output that its flow expected, if any.
         expected: Option<Output>,
     },
     /// A packet was sent without a credit for it.
@@ -38,7 +38,7 @@ pub enum Violation {
     Lost {
         /// One of them.
         missing: Output,
-        /// How many more.
+        /// The number of others.
         others: usize,
     },
     /// In the end, credits had not come back.
@@ -48,7 +48,7 @@ pub enum Violation {
         wire: Wire,
         /// Which of its channels.
         channel: u8,
-        /// How many.
+        /// The number of missing credits.
         missing: u32,
     },
 }

@@ -14,7 +14,7 @@
 //! | | 26–63 | address, bits 2–39 |
 //! | command of a response, one doubleword | 0–5 | 110000 |
 //! | | 16–20 | source tag |
-//! | | 21, 29 | the read failed: both, nobody is at its address |
+//! | | 21, 29 | the read failed: both, no node is at its address |
 //! | | 22–25 | count |
 //! | mask | 0–31 | which bytes are written, of the 32 around the address (writes of bytes) |
 //! | data | 0–63 | the first doubleword, and the second |
@@ -25,22 +25,24 @@
 //! all eight bytes is one of doublewords here, any other one of bytes, with its mask and both
 //! doublewords; who sends the engine something may choose otherwise.
 //!
-//! The coherent bit is used for what it is not meant for: the specification has hosts set it in whatever is
-//! not for their own memory, so that a real one would store coherently only. Here the machine chooses, for all its
-//! stores ([`UncachedSpec::coherent_stores`](crate::families::sme::spec::UncachedSpec::coherent_stores)).
+//! The coherent bit is not used as intended: the specification has hosts set it in all requests
+//! that are not for their own memory, so that a real one would store coherently only. Here the
+//! machine chooses, for all its stores
+//! ([`UncachedSpec::coherent_stores`](crate::families::sme::spec::UncachedSpec::coherent_stores)).
 //!
 //! Unit, sequence, *pass posted writes*, a posted write's *data error* and the other bits concern the
 //! HyperTransport core in front of the engine: they are zero here and not looked at.
 //!
 //! # What is no access of the engine's
 //!
-//! [`Doublewords::decode`] takes anything, as the hardware must. The command chooses the channel: 110xxx
-//! is a response, 0xxxxx and the atomic 111101 are requests that are answered, the other 1xxxxx are
-//! posted. A request that is no sized read or write of up to eight aligned bytes is a read or write of
-//! no node: the upper 24 bits of its address become ones. So it is dropped and counted, or answered with
-//! an error: by a read response of one doubleword or two, whatever was asked for. A core that wants another
-//! answer for what is not the engine's gives it itself. A response that is no read response says that the
-//! read failed. Mask bits of bytes without data do not count, nor do bits 0–5 of an extension.
+//! [`Doublewords::decode`] takes anything, as the hardware must. The command chooses the channel:
+//! 110xxx is a response, 0xxxxx and the atomic 111101 are requests that are answered, the other
+//! 1xxxxx are posted. A request that is no sized read or write of up to eight aligned bytes is a
+//! read or write of no node: the upper 24 bits of its address become ones. So it is dropped and
+//! counted, or answered with an error: by a read response of one doubleword or two, regardless of
+//! the length asked for. A core that wants another answer for what is not the engine's gives it
+//! itself. A response that is no read response says that the read failed. Mask bits of bytes
+//! without data do not count, nor do bits 0–5 of an extension.
 
 use super::{HtChannel, HtPacket};
 

@@ -4,8 +4,8 @@
 //! engine's ports, be it a cycle model or RTL. The signals, called as the RTL's ports, are in
 //! [`signals`].
 //!
-//! In a cluster a pin takes one packet an edge. Another driver of an engine may present several
-//! packets on one port in one cycle, which they share; credits likewise.
+//! In a cluster a pin takes one packet per edge. Another driver of an engine may present several
+//! packets, or several credits, on one port in one cycle, which they share.
 //!
 //! A packet or credit takes at most 64 bytes until it is written; a cluster has them written every
 //! millisecond of simulated time (and another microsecond for each thread).

@@ -48,7 +48,7 @@ pub struct Recorded<'a, E> {
 }
 
 impl<'a, E> Recorded<'a, E> {
-    /// What passes the ports of `engine` is told to `tap`.
+    /// Lets `tap` hear what passes the ports of `engine`.
     #[inline]
     pub fn new(engine: &'a mut E, tap: Option<&'a Tap>) -> Self {
         Self { engine, tap }
@@ -90,7 +90,7 @@ impl<E: Shortcuts> Shortcuts for Recorded<'_, E> {
         }
     }
 
-    /// Likewise.
+    /// No packet takes this shortcut while the ports are recorded.
     #[inline]
     fn transit(&mut self, cycle: u64, port: u16, channel: u8, packet: &Packet) -> Option<Transit> {
         match self.tap {
@@ -99,7 +99,7 @@ impl<E: Shortcuts> Shortcuts for Recorded<'_, E> {
         }
     }
 
-    /// Likewise.
+    /// No credit takes this shortcut while the ports are recorded.
     #[inline]
     fn late_credit(&mut self, port: u16, channel: u8) -> bool {
         self.tap.is_none() && self.engine.late_credit(port, channel)

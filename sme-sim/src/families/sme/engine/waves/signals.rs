@@ -9,7 +9,7 @@
 //! | `host_in_…`, `host_out_…` | `valid`, and the [`Doublewords`](crate::families::sme::engine::ht::Doublewords) of a HyperTransport packet from and to the host: `extension`, `command`, `mask`, `data` |
 //! | | what they say, in waveforms only: `kind` (0 read, 1 posted write, 2 response, 3 error response), `address`, `enables`, `tag`, `coherent` |
 //! | `host_in_credit` | the host gives a place back; bit 0 posted, 1 non-posted, 2 response |
-//! | `host_out_credit` | the engine gives a place back to the host, likewise |
+//! | `host_out_credit` | the engine gives a place back to the host, by channel |
 //! | `link_in_valid`, `link_out_valid` | bit *p*: a packet on link port *p* |
 //! | `link<p>_in_…`, `link<p>_out_…` | its `channel`, `kind` (as [`Kind`](crate::families::sme::engine::Kind)), `flag` (a write is coherent, a response one doubleword, a read long), `tag`, `target`, `source`, `offset`, `enables`, `data`, `crc` |
 //! | `link<p>_in_credit` | the receiver at the other end gives a place back; a bit for each virtual channel |

@@ -36,8 +36,8 @@ fn packet(random: &mut Random, target: u32, class: Class) -> Packet {
     }
 }
 
-/// What stands around one switch: packets for anybody else on any port and channel, and receivers
-/// that return credits when they please.
+/// The surroundings of one switch: packets for any other position on any port and channel, and
+/// receivers that return credits when they please.
 struct Surroundings {
     random: Random,
     credits: Vec<[u32; CHANNELS]>,
@@ -47,7 +47,7 @@ struct Surroundings {
 }
 
 impl Surroundings {
-    /// What the switch samples at the edge `cycle`.
+    /// Returns the inputs that the switch samples at the edge `cycle`.
     fn inputs(&mut self, cycle: u64, position: u32, hosts: u32) -> Vec<Input> {
         let mut inputs = Vec::new();
         self.due.retain(|&(edge, input)| {

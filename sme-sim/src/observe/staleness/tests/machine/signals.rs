@@ -22,7 +22,7 @@ impl Machine {
         self.tell(thread, What::access(word, value, site, way, true));
     }
 
-    /// What the node posted first to the word that synchronizes reaches memory.
+    /// Lets the node's first post to the synchronizing word reach memory.
     pub fn arrive(&mut self, node: u32, line: usize) {
         let now = self.now;
         let signal = &mut self.signals[line];

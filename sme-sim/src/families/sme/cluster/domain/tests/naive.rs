@@ -88,7 +88,7 @@ impl Naive {
         has_one.then(|| self.bytes[usize::from(core)])
     }
 
-    /// Who must answer probes because memory is older.
+    /// Returns the core that must answer probes because memory is older.
     fn dirty(&self) -> Option<u16> {
         let is_dirty = |core: &u16| matches!(self.state(*core), State::Modified | State::Owned);
         (0..CORES).find(is_dirty)
@@ -116,7 +116,7 @@ impl Naive {
         &mut self.bytes[usize::from(core)]
     }
 
-    /// What the transaction brings.
+    /// Performs the transaction and returns the value that it brings.
     pub fn apply(&mut self, agent: u16, kind: Kind, access: Access) -> u64 {
         match kind {
             Kind::Read => {

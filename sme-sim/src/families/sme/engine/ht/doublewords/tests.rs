@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// What [`HtPacket::encode`] keeps of a packet.
+/// Returns what [`HtPacket::encode`] keeps of a packet.
 fn kept(packet: HtPacket) -> HtPacket {
     match packet {
         HtPacket::Read {
@@ -231,7 +231,7 @@ fn the_fields_are_where_the_specification_has_them() {
     assert_eq!(response.encode().on_link(), bytes);
 }
 
-/// The channel of whatever a host may send, for its credits.
+/// Every command that a host may send has a channel, for its credits.
 #[test]
 fn every_command_has_its_channel() {
     let posted = (0b10_0000..0b11_0000).chain(0b11_1000..0b100_0000);
