@@ -17,7 +17,7 @@ use sme_memory::{Flag, Memory, Place, Until};
 
 use crate::episode::Episode;
 use crate::layout::Row;
-use crate::local::{Domain, flip};
+use crate::local::{NodeVariables, flip};
 use crate::{Barrier, Layout, Member, Ranks, SpecError};
 
 /// Description of a butterfly barrier.
@@ -35,7 +35,7 @@ pub struct ButterflySpec {
 #[derive(Clone, Debug)]
 pub struct Butterfly {
     ranks: Ranks,
-    local: Domain,
+    local: NodeVariables,
     rounds: u32,
     /// Parts a rank may have to take: its own, and that of a missing rank.
     parts: u32,
@@ -64,16 +64,16 @@ impl Butterfly {
     /// # Errors
     /// If there is no thread or the layout is of no use.
     pub fn new(spec: ButterflySpec) -> Result<Self, SpecError> {
-        let mut plan = spec.layout.plan()?;
+        let mut allocator = spec.layout.allocator()?;
         let nodes = spec.ranks.nodes();
         let rounds = u64::from(nodes).next_power_of_two().trailing_zeros();
         let parts = if nodes.is_power_of_two() { 1 } else { 2 };
         Ok(Self {
-            local: Domain::new(&mut plan, spec.cores)?,
+            local: NodeVariables::new(&mut allocator, spec.cores)?,
             rounds,
             parts,
-            flags: plan.shared_flags(2 * rounds * parts, nodes)?,
-            bytes: plan.bytes()?,
+            flags: allocator.shared_flags(2 * rounds * parts, nodes)?,
+            bytes: allocator.bytes()?,
             ranks: spec.ranks,
         })
     }

@@ -78,7 +78,7 @@ impl<B> Coherent<B> {
     /// If there is no thread, or the layout is of no use.
     pub fn new(spec: CoherentSpec<B>) -> Result<Self, SpecError> {
         let slaves = spec.cores.checked_sub(1).ok_or(SpecError::NoThreads)?;
-        let mut plan = spec.layout.plan()?;
+        let mut allocator = spec.layout.allocator()?;
         let acts = spec.point != CoherencePoint::None;
         Ok(Self {
             barrier: spec.barrier,
@@ -87,9 +87,9 @@ impl<B> Coherent<B> {
             invalidate: spec.point == CoherencePoint::Barrier,
             homes: spec.homes,
             slaves,
-            flags: plan.flags(slaves)?,
-            probe: plan.words(1)?,
-            bytes: plan.bytes()?,
+            flags: allocator.flags(slaves)?,
+            probe: allocator.words(1)?,
+            bytes: allocator.bytes()?,
         })
     }
 

@@ -42,13 +42,13 @@ impl Counter {
         if spec.threads == 0 {
             return Err(SpecError::NoThreads);
         }
-        let mut plan = spec.layout.plan()?;
+        let mut allocator = spec.layout.allocator()?;
         Ok(Self {
             threads: spec.threads,
             home: spec.home,
-            event: plan.flags(1)?,
-            counter: plan.words(1)?,
-            bytes: plan.bytes()?,
+            event: allocator.flags(1)?,
+            counter: allocator.words(1)?,
+            bytes: allocator.bytes()?,
         })
     }
 

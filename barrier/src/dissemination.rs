@@ -15,7 +15,7 @@ use sme_memory::{Flag, Followers, Leader, Memory, Place, Step, Until};
 
 use crate::episode::Episode;
 use crate::layout::Row;
-use crate::local::{Domain, flip};
+use crate::local::{NodeVariables, flip};
 use crate::{Barrier, Layout, Member, Ranks, SpecError};
 
 /// Description of a dissemination barrier.
@@ -33,7 +33,7 @@ pub struct DisseminationSpec {
 #[derive(Clone, Debug)]
 pub struct Dissemination {
     ranks: Ranks,
-    local: Domain,
+    local: NodeVariables,
     rounds: u32,
     /// Of each node: a flag for each parity and round.
     flags: Row,
@@ -46,15 +46,15 @@ impl Dissemination {
     /// # Errors
     /// If there is no thread or the layout is of no use.
     pub fn new(spec: DisseminationSpec) -> Result<Self, SpecError> {
-        let mut plan = spec.layout.plan()?;
+        let mut allocator = spec.layout.allocator()?;
         let rounds = u64::from(spec.ranks.nodes())
             .next_power_of_two()
             .trailing_zeros();
         Ok(Self {
-            local: Domain::new(&mut plan, spec.cores)?,
+            local: NodeVariables::new(&mut allocator, spec.cores)?,
             rounds,
-            flags: plan.shared_flags(2 * rounds, spec.ranks.nodes())?,
-            bytes: plan.bytes()?,
+            flags: allocator.shared_flags(2 * rounds, spec.ranks.nodes())?,
+            bytes: allocator.bytes()?,
             ranks: spec.ranks,
         })
     }

@@ -64,15 +64,15 @@ impl FlagPhase {
         if count == 0 {
             return Err(SpecError::NoThreads);
         }
-        let mut plan = spec.layout.plan()?;
+        let mut allocator = spec.layout.allocator()?;
         Ok(Self {
             home: spec.home,
             route: spec.route,
             first,
             count,
-            phase: plan.flags(1)?,
-            flags: plan.flags(count)?,
-            bytes: plan.bytes()?,
+            phase: allocator.flags(1)?,
+            flags: allocator.flags(count)?,
+            bytes: allocator.bytes()?,
         })
     }
 

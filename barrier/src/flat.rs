@@ -10,7 +10,7 @@ use std::future::Future;
 use sme_memory::{Memory, Place, Route, Until};
 
 use crate::layout::Row;
-use crate::local::{Domain, flip};
+use crate::local::{NodeVariables, flip};
 use crate::{Barrier, Layout, Member, Ranks, SpecError};
 
 /// Description of a flat barrier.
@@ -29,7 +29,7 @@ pub struct FlatSpec {
 #[derive(Clone, Debug)]
 pub struct Flat {
     ranks: Ranks,
-    local: Domain,
+    local: NodeVariables,
     /// At the global master: a flag for each other node.
     nodes: Row,
     bytes: u64,
@@ -41,12 +41,12 @@ impl Flat {
     /// # Errors
     /// If there is no thread or the layout is of no use.
     pub fn new(spec: FlatSpec) -> Result<Self, SpecError> {
-        let mut plan = spec.layout.plan()?;
+        let mut allocator = spec.layout.allocator()?;
         Ok(Self {
-            local: Domain::releasing(&mut plan, spec.cores, spec.ranks.nodes())?,
+            local: NodeVariables::releasing(&mut allocator, spec.cores, spec.ranks.nodes())?,
             // Only the row of the global master is used.
-            nodes: plan.shared_flags(spec.ranks.nodes() - 1, spec.ranks.nodes())?,
-            bytes: plan.bytes()?,
+            nodes: allocator.shared_flags(spec.ranks.nodes() - 1, spec.ranks.nodes())?,
+            bytes: allocator.bytes()?,
             ranks: spec.ranks,
         })
     }

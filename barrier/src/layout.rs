@@ -3,7 +3,7 @@
 //!
 //! Which flags share a cache line decides much of a barrier's cost (a write to one takes the line
 //! from all who spin on another) and is not published, so it is a parameter. The algorithms take
-//! their rows from a [`Plan`], one after the other; nothing else computes an offset.
+//! their rows from a [`RowAllocator`], one after the other; nothing else computes an offset.
 
 use sme_memory::{Flag, FlagRow, Flags, Memory, Place, Route, Word};
 
@@ -116,7 +116,7 @@ impl Layout {
     /// # Errors
     /// If the line is not a power of two of at least 8 bytes, the base is inside a line, or a pool
     /// has no nodes.
-    pub(crate) fn plan(self) -> Result<Plan, SpecError> {
+    pub(crate) fn allocator(self) -> Result<RowAllocator, SpecError> {
         let Self {
             line_bytes,
             base,
@@ -132,20 +132,20 @@ impl Layout {
         if !base.is_multiple_of(u64::from(line_bytes)) {
             return Err(SpecError::Base { base, line_bytes });
         }
-        Ok(Plan {
+        Ok(RowAllocator {
             layout: self,
             next: base,
         })
     }
 }
 
-/// Hands out one row after the other.
-pub(crate) struct Plan {
+/// An allocator that hands out one row after the other.
+pub(crate) struct RowAllocator {
     layout: Layout,
     next: u64,
 }
 
-impl Plan {
+impl RowAllocator {
     /// `count` flags that only the threads of their own node use.
     pub(crate) fn flags(&mut self, count: u32) -> Result<Row, SpecError> {
         self.row(count, (Homes::Own, 1))
@@ -210,7 +210,7 @@ impl Plan {
         Ok(row)
     }
 
-    /// Ends the plan: how many bytes of each shared partition, counted from its beginning, the
+    /// Ends the allocation: how many bytes of each shared partition, counted from its beginning, the
     /// barrier needs. Whole lines, so that what follows shares none with it.
     pub(crate) fn bytes(self) -> Result<u64, SpecError> {
         self.next
@@ -317,7 +317,7 @@ mod tests {
 
     use super::*;
 
-    /// The requests to one plan: rows of flags (`false`) and words (`true`).
+    /// Requests to one allocator: rows of flags (`false`) and words (`true`).
     fn requests() -> impl Strategy<Value = Vec<(bool, u32)>> {
         prop::collection::vec((any::<bool>(), 0..70u32), 1..8)
     }
@@ -334,13 +334,13 @@ mod tests {
 
     /// The bytes of every flag and word, in the order in which they were asked for.
     fn spans(layout: Layout, requests: &[(bool, u32)]) -> (Vec<(u64, u64)>, u64) {
-        let mut plan = layout.plan().unwrap();
+        let mut allocator = layout.allocator().unwrap();
         let mut spans = Vec::new();
         for &(words, count) in requests {
             let row = if words {
-                plan.words(count).unwrap()
+                allocator.words(count).unwrap()
             } else {
-                plan.flags(count).unwrap()
+                allocator.flags(count).unwrap()
             };
             let bytes = if words { 8 } else { 1 };
             spans.extend((0..count).map(|index| {
@@ -348,7 +348,7 @@ mod tests {
                 (start, start + bytes)
             }));
         }
-        (spans, plan.bytes().unwrap())
+        (spans, allocator.bytes().unwrap())
     }
 
     proptest! {
@@ -381,15 +381,15 @@ mod tests {
             of_pool in 1..5u32,
         ) {
             let layout = layout.at(Homes::Pool { first: nodes, nodes: of_pool });
-            let mut plan = layout.plan().unwrap();
+            let mut allocator = layout.allocator().unwrap();
             let rows: Vec<Row> = requests
                 .iter()
                 .map(|&(words, count)| match words {
-                    true => plan.shared_words(count, nodes).unwrap(),
-                    false => plan.shared_flags(count, nodes).unwrap(),
+                    true => allocator.shared_words(count, nodes).unwrap(),
+                    false => allocator.shared_flags(count, nodes).unwrap(),
                 })
                 .collect();
-            let end = plan.bytes().unwrap();
+            let end = allocator.bytes().unwrap();
             let mut lines = std::collections::HashMap::new();
             for (number, row) in rows.iter().enumerate() {
                 for node in 0..nodes {
@@ -425,7 +425,7 @@ mod tests {
 
     #[test]
     fn a_useless_layout_is_refused() {
-        let refused = |layout: Layout| layout.plan().err().unwrap();
+        let refused = |layout: Layout| layout.allocator().err().unwrap();
         assert_eq!(
             refused(Layout::packed(48)),
             SpecError::LineBytes { line_bytes: 48 }
@@ -447,7 +447,7 @@ mod tests {
             base: u64::MAX - 63,
             ..Layout::padded(64)
         };
-        let row = last.plan().unwrap().flags(2);
+        let row = last.allocator().unwrap().flags(2);
         assert_eq!(row.unwrap_err(), SpecError::TooLarge);
     }
 }

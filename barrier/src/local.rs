@@ -13,7 +13,7 @@ use either::Either;
 use sme_memory::{Flag, FlagRow, Followers, Memory, Place, Route, Until};
 
 use crate::SpecError;
-use crate::layout::{Plan, Row};
+use crate::layout::{Row, RowAllocator};
 
 /// The other phase.
 pub(crate) const fn flip(phase: u8) -> u8 {
@@ -23,7 +23,7 @@ pub(crate) const fn flip(phase: u8) -> u8 {
 /// The variables that the threads of a node share, at the same offsets in every node: the phase,
 /// and a flag for each thread but the local master.
 #[derive(Clone, Debug)]
-pub(crate) struct Domain {
+pub(crate) struct NodeVariables {
     phase: Row,
     flags: Row,
     cores: u32,
@@ -31,16 +31,16 @@ pub(crate) struct Domain {
     release: Option<Row>,
 }
 
-impl Domain {
-    /// Plans the variables of `cores` threads per node.
+impl NodeVariables {
+    /// Lays out the variables of `cores` threads per node.
     ///
     /// # Errors
-    /// If there are no threads, or the plan has no room.
-    pub(crate) fn new(plan: &mut Plan, cores: u32) -> Result<Self, SpecError> {
+    /// If there are no threads, or no room is left for them.
+    pub(crate) fn new(allocator: &mut RowAllocator, cores: u32) -> Result<Self, SpecError> {
         let slaves = cores.checked_sub(1).ok_or(SpecError::NoThreads)?;
         Ok(Self {
-            phase: plan.flags(1)?,
-            flags: plan.flags(slaves)?,
+            phase: allocator.flags(1)?,
+            flags: allocator.flags(slaves)?,
             cores,
             release: None,
         })
@@ -50,14 +50,18 @@ impl Domain {
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub(crate) fn releasing(plan: &mut Plan, cores: u32, nodes: u32) -> Result<Self, SpecError> {
-        let release = match plan.has_pool() {
-            true => Some(plan.shared_flags(1, nodes)?),
+    pub(crate) fn releasing(
+        allocator: &mut RowAllocator,
+        cores: u32,
+        nodes: u32,
+    ) -> Result<Self, SpecError> {
+        let release = match allocator.has_pool() {
+            true => Some(allocator.shared_flags(1, nodes)?),
             false => None,
         };
         Ok(Self {
             release,
-            ..Self::new(plan, cores)?
+            ..Self::new(allocator, cores)?
         })
     }
 

@@ -58,14 +58,14 @@ impl NodeTree {
         let mut layout = among.layout;
         let among = Tree::new(TreeSpec { cores: 1, ..among })?;
         layout.base = among.bytes();
-        let mut plan = layout.plan()?;
+        let mut allocator = layout.allocator()?;
         Ok(Self {
             among,
-            arrived: plan.flags(slaves)?,
-            released: plan.flags(slaves)?,
+            arrived: allocator.flags(slaves)?,
+            released: allocator.flags(slaves)?,
             cores,
             fan_in,
-            bytes: plan.bytes()?,
+            bytes: allocator.bytes()?,
         })
     }
 

@@ -49,12 +49,12 @@ impl Pthread {
         if spec.threads == 0 {
             return Err(SpecError::NoThreads);
         }
-        let mut plan = spec.layout.plan()?;
+        let mut allocator = spec.layout.allocator()?;
         Ok(Self {
             node: spec.node,
             threads: spec.threads,
-            words: plan.words(3)?,
-            bytes: plan.bytes()?,
+            words: allocator.words(3)?,
+            bytes: allocator.bytes()?,
         })
     }
 

@@ -12,7 +12,7 @@ use std::future::Future;
 use sme_memory::{Flag, Followers, Leader, Memory, Place, Route, Step, Until};
 
 use crate::layout::Row;
-use crate::local::{Domain, flip};
+use crate::local::{NodeVariables, flip};
 use crate::{Barrier, Layout, Member, Ranks, SpecError, TreeShape};
 
 /// Description of a tree barrier.
@@ -36,7 +36,7 @@ pub struct Tree {
     ranks: Ranks,
     fan_in: u32,
     shape: TreeShape,
-    local: Domain,
+    local: NodeVariables,
     /// Of each node: a flag for each child.
     children: Row,
     bytes: u64,
@@ -58,12 +58,13 @@ impl Tree {
         if fan_in < 2 {
             return Err(SpecError::FanIn { fan_in });
         }
-        let mut plan = layout.plan()?;
+        let mut allocator = layout.allocator()?;
         Ok(Self {
-            local: Domain::releasing(&mut plan, cores, ranks.nodes())?,
+            local: NodeVariables::releasing(&mut allocator, cores, ranks.nodes())?,
             // No rank has more children than the root.
-            children: plan.shared_flags(shape.children(0, fan_in, ranks.nodes()), ranks.nodes())?,
-            bytes: plan.bytes()?,
+            children: allocator
+                .shared_flags(shape.children(0, fan_in, ranks.nodes()), ranks.nodes())?,
+            bytes: allocator.bytes()?,
             ranks,
             fan_in,
             shape,

@@ -60,15 +60,15 @@ impl Cohort {
         if let Some(home) = coherence.all_homes().find(|&home| !homes.has(home, nodes)) {
             return Err(LockError::Home { home, nodes });
         }
-        let mut plan = spec.layout.plan()?;
+        let mut allocator = spec.layout.allocator()?;
         Ok(Self {
-            within: Ticket::planned(&mut plan, spec.cores)?,
-            between: Tournament::planned(&mut plan, nodes)?,
+            within: Ticket::planned(&mut allocator, spec.cores)?,
+            between: Tournament::planned(&mut allocator, nodes)?,
             passes: spec.passes.into(),
-            passed: plan.words(1)?,
-            last: plan.shared_words(1, nodes)?,
-            probe: plan.words(1)?,
-            bytes: plan.bytes()?,
+            passed: allocator.words(1)?,
+            last: allocator.shared_words(1, nodes)?,
+            probe: allocator.words(1)?,
+            bytes: allocator.bytes()?,
             coherence,
         })
     }

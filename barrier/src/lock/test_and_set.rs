@@ -52,12 +52,12 @@ impl TestAndSetLock {
         if let Some(home) = elsewhere.or(register) {
             return Err(LockError::Home { home, nodes });
         }
-        let mut plan = spec.layout.plan()?;
+        let mut allocator = spec.layout.allocator()?;
         Ok(Self {
             register: spec.register,
             coherence: spec.coherence,
-            probe: plan.words(1)?,
-            bytes: plan.bytes()?,
+            probe: allocator.words(1)?,
+            bytes: allocator.bytes()?,
         })
     }
 

@@ -14,7 +14,7 @@ use std::future::Future;
 use sme_memory::{Atomic, Memory, Place, Until};
 
 use super::{Lock, LockError};
-use crate::layout::{Plan, Row};
+use crate::layout::{Row, RowAllocator};
 use crate::{Layout, Member};
 
 /// Description of the locks within nodes.
@@ -43,21 +43,21 @@ impl Ticket {
     /// # Errors
     /// If there is no thread or the layout is of no use.
     pub fn new(spec: TicketSpec) -> Result<Self, LockError> {
-        let mut plan = spec.layout.plan()?;
-        let lock = Self::planned(&mut plan, spec.cores)?;
-        let bytes = plan.bytes()?;
+        let mut allocator = spec.layout.allocator()?;
+        let lock = Self::planned(&mut allocator, spec.cores)?;
+        let bytes = allocator.bytes()?;
         Ok(Self { bytes, ..lock })
     }
 
-    /// Plans the variables of `cores` threads per node, as a part of a plan.
-    pub(super) fn planned(plan: &mut Plan, cores: u32) -> Result<Self, LockError> {
+    /// Lays out the variables of `cores` threads per node, as a part of a larger lock.
+    pub(super) fn planned(allocator: &mut RowAllocator, cores: u32) -> Result<Self, LockError> {
         if cores == 0 {
             return Err(LockError::NoThreads);
         }
         Ok(Self {
             cores,
-            next: plan.words(1)?,
-            served: plan.flags(cores)?,
+            next: allocator.words(1)?,
+            served: allocator.flags(cores)?,
             bytes: 0,
         })
     }

@@ -63,7 +63,7 @@ use std::future::Future;
 use sme_memory::{Flag, Memory, Place, Until, Word};
 
 use super::{Lock, LockError};
-use crate::layout::{Plan, Row};
+use crate::layout::{Row, RowAllocator};
 use crate::{Layout, Member};
 
 /// No claim.
@@ -114,25 +114,25 @@ impl Tournament {
     /// # Errors
     /// If there is no node or the layout is of no use.
     pub fn new(spec: TournamentSpec) -> Result<Self, LockError> {
-        let mut plan = spec.layout.plan()?;
-        let lock = Self::planned(&mut plan, spec.nodes)?;
-        let bytes = plan.bytes()?;
+        let mut allocator = spec.layout.allocator()?;
+        let lock = Self::planned(&mut allocator, spec.nodes)?;
+        let bytes = allocator.bytes()?;
         Ok(Self { bytes, ..lock })
     }
 
-    /// The variables of `nodes` nodes, as a part of a plan.
-    pub(super) fn planned(plan: &mut Plan, nodes: u32) -> Result<Self, LockError> {
+    /// Lays out the variables of `nodes` nodes, as a part of a larger lock.
+    pub(super) fn planned(allocator: &mut RowAllocator, nodes: u32) -> Result<Self, LockError> {
         if nodes == 0 {
             return Err(LockError::NoNodes);
         }
         Ok(Self {
             nodes,
-            claims: plan.shared_words(2, nodes)?,
-            turn: plan.shared_words(1, nodes)?,
-            attempts: plan.words(1)?,
-            grants: plan.shared_words(nodes, nodes)?,
-            bells: plan.shared_flags(nodes, nodes)?,
-            rung: plan.flags(nodes)?,
+            claims: allocator.shared_words(2, nodes)?,
+            turn: allocator.shared_words(1, nodes)?,
+            attempts: allocator.words(1)?,
+            grants: allocator.shared_words(nodes, nodes)?,
+            bells: allocator.shared_flags(nodes, nodes)?,
+            rung: allocator.flags(nodes)?,
             bytes: 0,
         })
     }
