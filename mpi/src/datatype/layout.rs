@@ -26,8 +26,9 @@ impl Kinds {
     }
 }
 
+/// The arrangement of a shape's data in memory.
 #[derive(Debug)]
-pub(super) enum Form {
+pub(super) enum Arrangement {
     /// Values of a predefined type, one behind the other.
     Run { basic: Basic, count: u64 },
     /// Copies, `stride` bytes apart; two or more.
@@ -43,7 +44,7 @@ pub(super) enum Form {
 /// The data of a type map, without markers.
 #[derive(Debug)]
 pub(super) struct Shape {
-    pub(super) form: Form,
+    pub(super) arrangement: Arrangement,
     /// Bytes of data; at most `i64::MAX`.
     pub(super) bytes: u64,
     /// Predefined values; a pair counts as two.
@@ -58,7 +59,7 @@ impl Shape {
     fn value(basic: Basic) -> Self {
         let end = basic.fields().map(|(at, number)| at + number.size()).max();
         Self {
-            form: Form::Run { basic, count: 1 },
+            arrangement: Arrangement::Run { basic, count: 1 },
             bytes: basic.size() as u64,
             elements: basic.numbers().len() as u64,
             kinds: Kinds::One(basic),
@@ -70,7 +71,7 @@ impl Shape {
     fn run(basic: Basic, count: u64) -> Option<Arc<Self>> {
         let one = Self::value(basic);
         Some(Arc::new(Self {
-            form: Form::Run { basic, count },
+            arrangement: Arrangement::Run { basic, count },
             bytes: limited(one.bytes.checked_mul(count)?)?,
             elements: one.elements.checked_mul(count)?,
             block: one.block.filter(|_| count == 1 || basic.is_dense()),
@@ -80,7 +81,7 @@ impl Shape {
 
     fn empty() -> Arc<Self> {
         Arc::new(Self {
-            form: Form::Parts(Vec::new()),
+            arrangement: Arrangement::Parts(Vec::new()),
             bytes: 0,
             elements: 0,
             kinds: Kinds::None,
@@ -96,14 +97,14 @@ impl Shape {
         if count == 1 {
             return Some(Arc::clone(self));
         }
-        let (of, count, stride) = match &self.form {
-            Form::Run { basic, count: own } => {
+        let (of, count, stride) = match &self.arrangement {
+            Arrangement::Run { basic, count: own } => {
                 if i128::from(*own) * basic.extent() as i128 == i128::from(stride) {
                     return Self::run(*basic, own.checked_mul(count)?);
                 }
                 (self, count, stride)
             }
-            Form::Repeat {
+            Arrangement::Repeat {
                 of,
                 count: own,
                 stride: step,
@@ -118,7 +119,7 @@ impl Shape {
             kinds: of.kinds,
             alignment: of.alignment,
             block: of.block.filter(|_| stride == of.bytes as i64),
-            form: Form::Repeat {
+            arrangement: Arrangement::Repeat {
                 of: Arc::clone(of),
                 count,
                 stride,
@@ -129,8 +130,8 @@ impl Shape {
     fn parts(parts: Vec<(i64, Arc<Self>)>) -> Option<Arc<Self>> {
         let mut own: Vec<(i64, Arc<Self>)> = Vec::with_capacity(parts.len());
         for (at, shape) in parts.into_iter().filter(|(_, shape)| shape.bytes > 0) {
-            let (at, shape) = match &shape.form {
-                Form::Parts(inner) if inner.len() == 1 => {
+            let (at, shape) = match &shape.arrangement {
+                Arrangement::Parts(inner) if inner.len() == 1 => {
                     (at.wrapping_add(inner[0].0), Arc::clone(&inner[0].1))
                 }
                 _ => (at, shape),
@@ -167,7 +168,7 @@ impl Shape {
             alignment = alignment.max(shape.alignment);
         }
         Some(Arc::new(Self {
-            form: Form::Parts(own),
+            arrangement: Arrangement::Parts(own),
             bytes,
             elements,
             kinds,
@@ -179,12 +180,12 @@ impl Shape {
     /// This run with `next`, which begins `distance` bytes from its beginning, if that continues it.
     fn joined(&self, distance: i64, next: &Self) -> Option<Arc<Self>> {
         let (
-            Form::Run { basic, count },
-            Form::Run {
+            Arrangement::Run { basic, count },
+            Arrangement::Run {
                 basic: other,
                 count: more,
             },
-        ) = (&self.form, &next.form)
+        ) = (&self.arrangement, &next.arrangement)
         else {
             return None;
         };

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::layout::Form;
+use super::layout::Arrangement;
 use super::{Datatype, counted, too_large};
 use crate::error::{ErrorClass, Fault};
 
@@ -109,8 +109,8 @@ pub fn get_elements(bytes: u64, datatype: &Datatype) -> Option<u64> {
     let mut elements = (bytes / shape.bytes).checked_mul(shape.elements)?;
     let mut left = bytes % shape.bytes;
     while left > 0 {
-        match &shape.form {
-            Form::Run { basic, .. } => {
+        match &shape.arrangement {
+            Arrangement::Run { basic, .. } => {
                 let size = basic.size() as u64;
                 elements += left / size * basic.numbers().len() as u64;
                 left %= size;
@@ -123,12 +123,12 @@ pub fn get_elements(bytes: u64, datatype: &Datatype) -> Option<u64> {
                     }
                 }
             }
-            Form::Repeat { of, .. } => {
+            Arrangement::Repeat { of, .. } => {
                 elements += left / of.bytes * of.elements;
                 left %= of.bytes;
                 shape = of;
             }
-            Form::Parts(parts) => {
+            Arrangement::Parts(parts) => {
                 let mut parts = parts.iter();
                 shape = loop {
                     let (_, part) = parts.next()?;

@@ -6,7 +6,7 @@ use std::slice;
 use std::sync::Arc;
 
 use super::basic::Basic;
-use super::layout::{Form, Shape};
+use super::layout::{Arrangement, Shape};
 use super::{Datatype, counted};
 use crate::error::Fault;
 
@@ -76,9 +76,9 @@ impl Datatype {
         let left = counted("count", count)?;
         let shape = &self.0.layout.shape;
         let stride = self.extent();
-        let joined = match shape.form {
+        let joined = match shape.arrangement {
             _ if left == 0 || shape.bytes == 0 => None,
-            Form::Run { basic, count } if own_extent(basic, count) == i128::from(stride) => {
+            Arrangement::Run { basic, count } if own_extent(basic, count) == i128::from(stride) => {
                 let count = count * left;
                 Some(Leaf::Run(0, basic, count))
             }
@@ -170,15 +170,17 @@ impl Walk<'_> {
             if let Some(offset) = shape.block.filter(|_| self.as_blocks) {
                 return Some(Leaf::Block(begins.wrapping_add(offset), shape.bytes));
             }
-            match &shape.form {
-                Form::Run { basic, count } => return Some(Leaf::Run(begins, *basic, *count)),
-                Form::Repeat { of, count, stride } => self.stack.push(Frame::Repeat {
+            match &shape.arrangement {
+                Arrangement::Run { basic, count } => {
+                    return Some(Leaf::Run(begins, *basic, *count));
+                }
+                Arrangement::Repeat { of, count, stride } => self.stack.push(Frame::Repeat {
                     of,
                     at: begins,
                     stride: *stride,
                     left: *count,
                 }),
-                Form::Parts(parts) => self.stack.push(Frame::Parts {
+                Arrangement::Parts(parts) => self.stack.push(Frame::Parts {
                     parts: parts.iter(),
                     at: begins,
                 }),

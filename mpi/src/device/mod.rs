@@ -64,7 +64,7 @@ pub(crate) enum Mode {
 
 /// The way in which a program waits for a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum CallForm {
     /// The call that sends ends with it.
     Blocking,
     /// The call returns at once, and another one waits.
@@ -294,7 +294,7 @@ impl Device {
         bytes: Vec<u8>,
         mode: Mode,
     ) -> Result<usize, BufferFull> {
-        self.send_as(to, head, bytes, (mode, Form::Task))
+        self.send_as(to, head, bytes, (mode, CallForm::Task))
     }
 
     /// The same in a call of this form.
@@ -306,7 +306,7 @@ impl Device {
         to: u32,
         head: Head,
         bytes: Vec<u8>,
-        (mode, form): (Mode, Form),
+        (mode, form): (Mode, CallForm),
     ) -> Result<usize, BufferFull> {
         let mut state = self.state.lock();
         let length = bytes.len() as u64;
@@ -349,7 +349,7 @@ impl Device {
 
     /// Begins to receive at most `most` bytes.
     pub(crate) fn receive(&self, wanted: Wanted, most: usize) -> usize {
-        self.receive_at(wanted, (most, None), Form::Task)
+        self.receive_at(wanted, (most, None), CallForm::Task)
     }
 
     /// The same to a simulated address in the rank's own memory, in a call of this form.
@@ -357,7 +357,7 @@ impl Device {
         &self,
         wanted: Wanted,
         (most, address): (usize, Option<u64>),
-        form: Form,
+        form: CallForm,
     ) -> usize {
         let mut state = self.state.lock();
         state.owe(Work::Request, 1);
@@ -501,8 +501,8 @@ impl State {
     }
 
     /// Returns whether a message of so many bytes goes with its data.
-    fn is_eager(&self, bytes: u64, form: Form) -> bool {
-        let is_control = form == Form::Task && bytes == 0;
+    fn is_eager(&self, bytes: u64, form: CallForm) -> bool {
+        let is_control = form == CallForm::Task && bytes == 0;
         is_control || self.eager_bytes.is_some_and(|most| bytes <= most)
     }
 

@@ -24,9 +24,9 @@ pub(super) struct Sent {
     pub(super) request: Option<usize>,
 }
 
-/// A place that a rank has told of.
+/// A place for a message that a receiver has announced to the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct AnnouncedPlace {
     /// Messages that the receiver had seen, modulo 2^32.
     pub(super) seen: u32,
     pub(super) context: u64,
@@ -39,7 +39,7 @@ pub(super) struct Place {
     pub(super) receive: u32,
 }
 
-impl Place {
+impl AnnouncedPlace {
     fn fits(&self, sent: &Sent) -> bool {
         // Fewer than 2^31 messages are under way.
         let is_later = sent.number.wrapping_sub(self.seen) as i32 >= 0;
@@ -52,12 +52,12 @@ impl Place {
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
     sent: VecDeque<Sent>,
-    places: VecDeque<Place>,
+    places: VecDeque<AnnouncedPlace>,
 }
 
 impl Pairs {
     /// A message is sent: the place that it takes, if there is one.
-    pub(super) fn sends(&mut self, sent: Sent) -> Option<Place> {
+    pub(super) fn sends(&mut self, sent: Sent) -> Option<AnnouncedPlace> {
         match self.places.iter().position(|place| place.fits(&sent)) {
             Some(found) => self.places.remove(found),
             None => {
@@ -68,7 +68,7 @@ impl Pairs {
     }
 
     /// The receiver tells of a place: the message that takes it, if there is one.
-    pub(super) fn hears(&mut self, place: Place) -> Option<Sent> {
+    pub(super) fn hears(&mut self, place: AnnouncedPlace) -> Option<Sent> {
         // No later place is for messages that had been seen by then.
         while let Some(first) = self.sent.front()
             && (first.number.wrapping_sub(place.seen) as i32) < 0
@@ -192,7 +192,7 @@ mod tests {
                         } else {
                             seen
                         };
-                        to_sender.push_back(Place {
+                        to_sender.push_back(AnnouncedPlace {
                             seen,
                             context: 0,
                             tag,
@@ -281,7 +281,7 @@ mod tests {
             tag: 0,
             request: Some(request),
         };
-        let place = Place {
+        let place = AnnouncedPlace {
             seen: u32::MAX,
             context: 0,
             tag: None,

@@ -61,7 +61,7 @@ use crate::datatype::{Datatype, pack};
 use crate::device::direct::Pending;
 use crate::device::driver::{self, Site};
 use crate::device::matching::Envelope;
-use crate::device::{Device, Form, Outcome, Task};
+use crate::device::{CallForm, Device, Outcome, Task};
 use crate::error::{ErrorClass, Fault, MpiError};
 use crate::group::Group;
 pub use blocks::Blocks;
@@ -483,7 +483,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
         let mpi = self.mpi;
         let entered = mpi.enter(call.name, call.peer, call.bytes).await?;
         let launch = self.comm.check().and(launch);
-        let begun = launch.and_then(|launch| launch.begin(&mpi.device, Form::Blocking));
+        let begun = launch.and_then(|launch| launch.begin(&mpi.device, CallForm::Blocking));
         let result = match begun {
             Err(fault) => Err(fault),
             Ok(mut begun) => match begun.request {

@@ -14,13 +14,14 @@ use crate::channel::Channel;
 use crate::device::Mode;
 use crate::error::{ErrorClass, Fault, MpiError};
 
-type Plan = dyn for<'b> Fn(Given<'b>) -> Result<Launch<'b>, Fault> + Send + Sync;
+/// A function that prepares one start of the call.
+type Starter = dyn for<'b> Fn(Given<'b>) -> Result<Launch<'b>, Fault> + Send + Sync;
 
 /// A persistent request.
 pub struct Persistent<'m, C> {
     communicator: Communicator<'m, C>,
     call: &'static str,
-    plan: Box<Plan>,
+    starter: Box<Starter>,
     is_active: Arc<AtomicBool>,
 }
 
@@ -37,12 +38,12 @@ impl<'m, C: Channel> Persistent<'m, C> {
     pub(super) fn new(
         communicator: &Communicator<'m, C>,
         call: &'static str,
-        plan: impl for<'b> Fn(Given<'b>) -> Result<Launch<'b>, Fault> + Send + Sync + 'static,
+        starter: impl for<'b> Fn(Given<'b>) -> Result<Launch<'b>, Fault> + Send + Sync + 'static,
     ) -> Self {
         Self {
             communicator: communicator.clone(),
             call,
-            plan: Box::new(plan),
+            starter: Box::new(starter),
             is_active: Arc::default(),
         }
     }
@@ -118,7 +119,7 @@ impl<'m, C: Channel> Persistent<'m, C> {
                 format!("the {} is active already", self.call),
             )),
             false => {
-                let launch = comm.check().and_then(|()| (self.plan)(given));
+                let launch = comm.check().and_then(|()| (self.starter)(given));
                 let is_active = Arc::clone(&self.is_active);
                 let begun = launch.and_then(|launch| {
                     Request::begin_of(&self.communicator, launch, Some(is_active))

@@ -9,7 +9,7 @@ use crate::channel::Channel;
 use crate::collective::Call;
 use crate::comm::{Comm, Plane};
 use crate::device::matching::Wanted;
-use crate::device::{Form, Head, Mode};
+use crate::device::{CallForm, Head, Mode};
 use crate::error::{ErrorClass, Fault, MpiError};
 
 /// A message that a matched probe has taken (MPI_Message): only its owner can receive it.
@@ -315,7 +315,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
             .and(receive)
             .and_then(|receive| Ok((receive, send?)));
         let begun = launches.and_then(|(receive, send)| {
-            let form = Form::Task;
+            let form = CallForm::Task;
             Ok((receive.begin(device, form)?, send.begin(device, form)?))
         });
         let result = match begun {

@@ -11,7 +11,7 @@ use crate::buffer::{BufferMut, Piece};
 use crate::channel::Channel;
 use crate::comm::Comm;
 use crate::device::matching::Wanted;
-use crate::device::{BufferFull, Device, Form, Head, Mode, Task};
+use crate::device::{BufferFull, CallForm, Device, Head, Mode, Task};
 use crate::error::{ErrorClass, Fault, MpiError};
 
 /// A call that has been checked and has not begun: how it begins, and the destination of its data.
@@ -115,7 +115,7 @@ impl<'b> Launch<'b> {
     ///
     /// # Errors
     /// The buffer that the rank attached has no room for a buffered send.
-    pub(crate) fn begin(self, device: &Device, form: Form) -> Result<Begun<'b>, Fault> {
+    pub(crate) fn begin(self, device: &Device, form: CallForm) -> Result<Begun<'b>, Fault> {
         let request = match self.start {
             Start::Nothing => None,
             Start::Send {
@@ -237,7 +237,7 @@ impl<'m, 'b, C: Channel> Request<'m, 'b, C> {
         launch: Launch<'b>,
         of: Option<Arc<AtomicBool>>,
     ) -> Result<Self, Fault> {
-        let begun = launch.begin(communicator.mpi.device(), Form::Immediate)?;
+        let begun = launch.begin(communicator.mpi.device(), CallForm::Immediate)?;
         let comm = communicator.comm.clone();
         Ok(Self {
             mpi: communicator.mpi,

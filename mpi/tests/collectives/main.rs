@@ -1,4 +1,4 @@
-//! Collective calls: every algorithm, in every form, against results that are computed in one
+//! Collective calls: every algorithm, in every variant, against results that are computed in one
 //! place.
 
 // A failure here fails the test.
@@ -45,8 +45,9 @@ fn composition(is_commutative: bool) -> Op {
     )
 }
 
+/// A variant of a collective call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum CallVariant {
     Whole,
     Begun,
     Persistent,
@@ -57,7 +58,7 @@ enum Form {
 struct Case {
     collective: Collective,
     algorithm: Algorithm,
-    form: Form,
+    variant: CallVariant,
     ranks: u32,
     root: u32,
     /// Elements of each rank's block.
@@ -68,24 +69,24 @@ struct Case {
 }
 
 fn cases(is_commutative: bool) -> impl Strategy<Value = Case> {
-    let form = prop_oneof![
-        Just(Form::Whole),
-        Just(Form::Begun),
-        Just(Form::Persistent),
-        Just(Form::InPlace)
+    let variant = prop_oneof![
+        Just(CallVariant::Whole),
+        Just(CallVariant::Begun),
+        Just(CallVariant::Persistent),
+        Just(CallVariant::InPlace)
     ];
     let lengths = prop::collection::vec(prop_oneof![8 => 0i64..6, 1 => 300i64..320], 9);
     // Those of neighbours need a topology: see `neighbors`.
     (
         prop::sample::select(&Collective::ALL[..10]),
         (any::<u64>(), 1usize..300),
-        form,
+        variant,
         1u32..10,
         lengths,
         any::<bool>(),
     )
         .prop_map(
-            move |(collective, (seed, room), form, ranks, lengths, is_even)| {
+            move |(collective, (seed, room), variant, ranks, lengths, is_even)| {
                 let own = algorithms(collective);
                 let algorithm = own[(seed >> 8) as usize % own.len()];
                 // Long messages in the streams' few bytes take long.
@@ -93,7 +94,7 @@ fn cases(is_commutative: bool) -> impl Strategy<Value = Case> {
                 Case {
                     collective,
                     algorithm,
-                    form,
+                    variant,
                     ranks,
                     root: (seed % u64::from(ranks)) as u32,
                     lengths: match is_even {
@@ -229,7 +230,7 @@ async fn call(
     };
     let mut result = vec![[0u32; 2]; room as usize];
     // In place, the contribution lies in the buffer for the result.
-    let in_place = case.form == Form::InPlace
+    let in_place = case.variant == CallVariant::InPlace
         && match case.collective {
             Collective::Gather | Collective::Reduce => is_root,
             Collective::Allgather | Collective::Allreduce | Collective::Scan => true,
@@ -252,13 +253,13 @@ async fn call(
     let given = BufferMut::new(bytemuck::cast_slice_mut(&mut result), 0, room, pair);
     macro_rules! make {
         ($whole:ident, $begun:ident, $init:ident, ($($argument:expr),*)) => {
-            match case.form {
-                Form::InPlace if in_place => world.$whole(InPlace, given $(, $argument)*).await?,
-                Form::Whole | Form::InPlace => world.$whole(buffer, given $(, $argument)*).await?,
-                Form::Begun => {
+            match case.variant {
+                CallVariant::InPlace if in_place => world.$whole(InPlace, given $(, $argument)*).await?,
+                CallVariant::Whole | CallVariant::InPlace => world.$whole(buffer, given $(, $argument)*).await?,
+                CallVariant::Begun => {
                     world.$begun(buffer, given $(, $argument)*).await?.wait().await?;
                 }
-                Form::Persistent => {
+                CallVariant::Persistent => {
                     let persistent = world.$init($($argument),*);
                     persistent.start_both(buffer, given).await?.wait().await?;
                 }
@@ -266,20 +267,20 @@ async fn call(
         };
     }
     match case.collective {
-        Collective::Barrier => match case.form {
-            Form::Whole | Form::InPlace => world.barrier().await?,
-            Form::Begun => drop(world.ibarrier().await?.wait().await?),
-            Form::Persistent => {
+        Collective::Barrier => match case.variant {
+            CallVariant::Whole | CallVariant::InPlace => world.barrier().await?,
+            CallVariant::Begun => drop(world.ibarrier().await?.wait().await?),
+            CallVariant::Persistent => {
                 let barrier = world.barrier_init();
                 barrier.start(&[0u8; 0]).await?.wait().await?;
                 barrier.start(&[0u8; 0]).await?.wait().await?;
             }
         },
         Collective::NeighborAllgather | Collective::NeighborAlltoall => {}
-        Collective::Broadcast => match case.form {
-            Form::Whole | Form::InPlace => world.broadcast(given, root).await?,
-            Form::Begun => drop(world.ibroadcast(given, root).await?.wait().await?),
-            Form::Persistent => {
+        Collective::Broadcast => match case.variant {
+            CallVariant::Whole | CallVariant::InPlace => world.broadcast(given, root).await?,
+            CallVariant::Begun => drop(world.ibroadcast(given, root).await?.wait().await?),
+            CallVariant::Persistent => {
                 let broadcast = world.broadcast_init(root);
                 broadcast.start_receive(given).await?.wait().await?;
             }

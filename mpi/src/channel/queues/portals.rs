@@ -50,7 +50,7 @@ pub(super) struct Shared<M, P> {
 /// The things that change.
 #[derive(Debug)]
 struct Kept<M, P> {
-    places: HashMap<Ticket, Place<M, P>>,
+    places: HashMap<Ticket, OpenPlace<M, P>>,
     /// By their numbers.
     writes: HashMap<u32, Leaving>,
     started: u32,
@@ -59,8 +59,9 @@ struct Kept<M, P> {
     lazy: Arena,
 }
 
+/// A place that is open for a transfer: its portal, and its bytes in the memory of this node.
 #[derive(Debug)]
-struct Place<M, P> {
+struct OpenPlace<M, P> {
     portal: PortalRx<M, P>,
     read: Read,
     at: u64,
@@ -200,7 +201,7 @@ impl<M: Fabric, P: Processor + Clone> Transfers for Portals<M, P> {
         match portal.aio_read(self.ipc.word(at), short, 1).await {
             Ok(read) => {
                 let ticket = portal.tag();
-                let place = Place {
+                let place = OpenPlace {
                     portal,
                     read,
                     at,

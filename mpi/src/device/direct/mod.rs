@@ -20,8 +20,8 @@ use super::matching::Envelope;
 pub use pending::Pending;
 
 use super::packet::{Header, Kind};
-use super::pairs::{Pairs, Place, Sent};
-use super::{Activity, Form, Head, Mode, State};
+use super::pairs::{AnnouncedPlace, Pairs, Sent};
+use super::{Activity, CallForm, Head, Mode, State};
 use crate::channel::Work;
 use crate::channel::transfers::{Abilities, Outbound, Started, Ticket};
 
@@ -160,7 +160,7 @@ impl Direct {
 
     /// The way of a message of so many bytes that does not go at once. Where a packet says that
     /// data have come, the core sends them, and the packet behind them.
-    pub(super) fn way(&self, bytes: u64, mode: Mode, form: Form) -> Way {
+    pub(super) fn way(&self, bytes: u64, mode: Mode, form: CallForm) -> Way {
         let Abilities {
             modes,
             shows_arrivals,
@@ -172,8 +172,8 @@ impl Direct {
         let reaches = |least: Option<u64>| least.is_some_and(|least| bytes >= least);
         let is_short = modes.lazy_bytes.is_some_and(|most| bytes <= most);
         match (form, mode) {
-            (_, Mode::Buffered) | (Form::Immediate, _) => Way::Server,
-            (Form::Blocking, Mode::Standard) if is_short => Way::Lazy,
+            (_, Mode::Buffered) | (CallForm::Immediate, _) => Way::Server,
+            (CallForm::Blocking, Mode::Standard) if is_short => Way::Lazy,
             _ if reaches(modes.engine_bytes) => Way::Engine,
             _ => Way::Core,
         }
@@ -265,7 +265,7 @@ impl State {
 
     /// A receive that has been posted is to have a place of which its sender is told at once,
     /// unless all messages that it accepts come with their data.
-    pub(super) fn posts(&mut self, receive: usize, most: u64, form: Form) {
+    pub(super) fn posts(&mut self, receive: usize, most: u64, form: CallForm) {
         let is_eager = self.is_eager(most, form);
         if let Some(direct) = self.direct.as_mut().filter(|_| !is_eager) {
             direct.openings.push_back(Opening::Posted(receive));
@@ -343,7 +343,7 @@ impl State {
         let pairs = &mut direct.peers[from as usize].pairs;
         match header.kind {
             Kind::Place => {
-                let place = Place {
+                let place = AnnouncedPlace {
                     seen: header.sender,
                     context: header.context,
                     tag: (header.call == 0).then_some(header.tag),

@@ -7,7 +7,7 @@ use super::{Copy, Direct, Landing, Opening, Opens, Ready, Way};
 use crate::channel::transfers::{Outbound, Started, Ticket};
 use crate::device::arrival::envelope;
 use crate::device::packet::{Header, Kind};
-use crate::device::{Activity, Device, Form, Head, Mode, Outcome, State};
+use crate::device::{Activity, CallForm, Device, Head, Mode, Outcome, State};
 
 impl Device {
     /// Takes a list or a queue of the rank's transfers; empty if it has none.
@@ -33,7 +33,7 @@ impl Device {
         let length = bytes.len() as u64;
         let Some(address) = address else {
             let way = state.direct.as_ref().map(|direct| {
-                let form = Form::Task;
+                let form = CallForm::Task;
                 direct.way(length, Mode::Standard, form)
             });
             if let Some(Activity::Send { held, way: old, .. }) = state.activity(user) {

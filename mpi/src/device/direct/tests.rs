@@ -64,7 +64,7 @@ fn a_pending_send_is_started_exactly_once() {
             for &event in &order {
                 match event {
                     Event::Sends => {
-                        let form = (Mode::Standard, Form::Immediate);
+                        let form = (Mode::Standard, CallForm::Immediate);
                         let send = device.send_as(1, head, vec![1; 8], form);
                         requests.push(send.unwrap());
                     }
@@ -126,9 +126,9 @@ fn places_are_opened_for_receives_that_name_their_sender() {
         from,
         tag,
     };
-    device.receive_at(wanted(None, Some(1)), (8, None), Form::Immediate);
-    device.receive_at(wanted(Some(1), Some(1)), (8, None), Form::Immediate);
-    device.receive_at(wanted(Some(1), Some(2)), (8, None), Form::Immediate);
+    device.receive_at(wanted(None, Some(1)), (8, None), CallForm::Immediate);
+    device.receive_at(wanted(Some(1), Some(1)), (8, None), CallForm::Immediate);
+    device.receive_at(wanted(Some(1), Some(2)), (8, None), CallForm::Immediate);
     let opens = device.next_opening().unwrap();
     assert_eq!((opens.to, opens.receive), (1, 2));
     device.opened(opens, Some(5));
