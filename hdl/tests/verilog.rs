@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-use sme_hdl::bench::{BENCHES, Bench, ENGINE, Place, find};
+use sme_hdl::bench::{BENCHES, Bench, ENGINE, EngineSite, find};
 use sme_hdl::device::{Device, Port};
 use sme_hdl::lockstep::Pair;
 use sme_hdl::lockstep::random::Random;
@@ -76,10 +76,10 @@ impl Case {
 }
 
 /// In the middle of a mesh of 8 × 8 prototypes.
-fn prototype() -> Place {
+fn prototype() -> EngineSite {
     let machine = Machine::builtin("sme-prototype").unwrap();
     let topology = "mesh:8x8".parse().unwrap();
-    Place::new(
+    EngineSite::new(
         sme_sim::families::sme::of(&machine).unwrap(),
         &topology,
         64,
@@ -287,9 +287,9 @@ fn a_wrong_vector_fails_the_test_bench() {
     let mut lines: Vec<String> = vectors.lines().map(String::from).collect();
     // Above the inputs (1 + 160 + 1 bits) the lowest output is `ready`: turn it over.
     let digits = lines[100].len();
-    let place = digits - 1 - 162 / 4;
-    let digit = u32::from_str_radix(&lines[100][place..=place], 16).unwrap() ^ (1 << (162 % 4));
-    lines[100].replace_range(place..=place, &format!("{digit:x}"));
+    let site = digits - 1 - 162 / 4;
+    let digit = u32::from_str_radix(&lines[100][site..=site], 16).unwrap() ^ (1 << (162 % 4));
+    lines[100].replace_range(site..=site, &format!("{digit:x}"));
     fs::write(&file, lines.join("\n") + "\n").unwrap();
     let Err(ToolError::Failed { said, .. }) = iverilog(bench, &directory) else {
         panic!("a wrong vector passes")
@@ -307,9 +307,9 @@ fn a_wrong_vector_fails_the_test_bench() {
 
 /// All that `sme rtl verilog` writes, with `benches` of the prototype's engine and `cycles` of traffic.
 fn machine_directory(kind: &str, benches: &[&'static Bench], cycles: u64) -> PathBuf {
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("machine-{kind}"));
-    let _ = fs::remove_dir_all(&place);
-    fs::create_dir_all(&place).unwrap();
+    let site = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("machine-{kind}"));
+    let _ = fs::remove_dir_all(&site);
+    fs::create_dir_all(&site).unwrap();
     let blocks: Vec<_> = benches
         .iter()
         .map(|&bench| {
@@ -317,15 +317,15 @@ fn machine_directory(kind: &str, benches: &[&'static Bench], cycles: u64) -> Pat
             let pair = Case::of_machine(bench).pair();
             let files = Files::new(bench, pair, &origin, cycles, SEED).unwrap();
             for (name, text) in files.files {
-                fs::write(place.join(name), text).unwrap();
+                fs::write(site.join(name), text).unwrap();
             }
             (bench, origin)
         })
         .collect();
     for (name, text) in directory(&blocks, "") {
-        fs::write(place.join(name), text).unwrap();
+        fs::write(site.join(name), text).unwrap();
     }
-    place
+    site
 }
 
 fn make(targets: &[&str], directory: &Path) -> Result<String, ToolError> {

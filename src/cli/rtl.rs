@@ -8,7 +8,7 @@ mod report;
 mod verilog;
 
 use clap::{Args, Subcommand};
-use sme_hdl::bench::{BENCHES, Bench, ENGINE, Place, engine_of};
+use sme_hdl::bench::{BENCHES, Bench, ENGINE, EngineSite, engine_of};
 use sme_hdl::blocks::engine::Unsupported;
 use sme_hdl::lockstep::Pair;
 use sme_hdl::verilog::Origin;
@@ -125,7 +125,7 @@ pub struct AnyEngineFlags {
 #[derive(Clone, Debug)]
 struct MachineEngine {
     machine: Machine,
-    place: Place,
+    site: EngineSite,
 }
 
 impl MachineEngine {
@@ -172,19 +172,20 @@ impl MachineEngine {
         let refused =
             |error: &dyn std::fmt::Display| Stop::Input(stop::one_line(&error.to_string()));
         Design::new(spec, &topology, hosts).map_err(|error| refused(&error))?;
-        let place = Place::of_cluster(spec, &topology, hosts).map_err(|error| refused(&error))?;
-        Ok(Self { machine, place })
+        let site =
+            EngineSite::of_cluster(spec, &topology, hosts).map_err(|error| refused(&error))?;
+        Ok(Self { machine, site })
     }
 
     /// The block of `bench` as it stands in this machine's engine.
     fn part(&self, bench: &Bench) -> Pair {
-        bench.of(&self.place)
+        bench.of(&self.site)
     }
 
     /// RTL, model and traffic of the engine of some node, which `seed` chooses, or of its broken variant
     /// `fault`.
     fn any_node(&self, seed: u64, fault: Option<&str>) -> Result<Pair, Unsupported> {
-        engine_of(&self.place.of_seed(seed), fault)
+        engine_of(&self.site.of_seed(seed), fault)
     }
 
     /// What its files say of it, with these `sizes`.
@@ -195,7 +196,7 @@ impl MachineEngine {
                 "{} ({}) in {}",
                 machine.name(),
                 machine.hash(),
-                self.place.topology()
+                self.site.topology()
             ),
             sizes,
             arguments: self.arguments(),
@@ -208,7 +209,7 @@ impl MachineEngine {
         let set: String = set
             .map(|(key, value)| format!(" --set {key}={value}"))
             .collect();
-        let (machine, topology) = (self.machine.name(), self.place.topology());
+        let (machine, topology) = (self.machine.name(), self.site.topology());
         format!(" --machine {machine}{set} --topology {topology}")
     }
 }

@@ -12,7 +12,7 @@ use sme_sim::families::sme::engine::{HtPacket, Kind};
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
-use super::{Bench, Place};
+use super::{Bench, EngineSite};
 use crate::beat::{HtBeat, PacketBeat};
 use crate::blocks::completer::Completer;
 use crate::blocks::primitive::Displace;
@@ -50,11 +50,11 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     pair(shared_base, node, fault)
 }
 
-fn of(place: &Place, fault: Option<&str>) -> Pair {
-    let shared_base = place.spec.node.private_bytes;
+fn of(site: &EngineSite, fault: Option<&str>) -> Pair {
+    let shared_base = site.spec.node.private_bytes;
     Pair {
         sizes: format!("shared partition from 0x{shared_base:x} on"),
-        ..pair(shared_base, place.node, fault)
+        ..pair(shared_base, site.node, fault)
     }
 }
 

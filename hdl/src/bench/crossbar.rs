@@ -12,7 +12,7 @@ use sme_sim::parts::fabric::{Class, HOST_PORT};
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
-use super::{Bench, Place};
+use super::{Bench, EngineSite};
 use crate::beat::PacketBeat;
 use crate::blocks::crossbar::Crossbar;
 use crate::blocks::primitive::Register;
@@ -66,10 +66,10 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     pair(seed as u32 % (1 << 20), fault)
 }
 
-fn of(place: &Place, fault: Option<&str>) -> Pair {
+fn of(site: &EngineSite, fault: Option<&str>) -> Pair {
     Pair {
         sizes: String::new(),
-        ..pair(place.node, fault)
+        ..pair(site.node, fault)
     }
 }
 

@@ -17,7 +17,7 @@ use sme_sim::parts::fabric::{CHANNELS, Class, LINK_PORTS, Router, Topology};
 
 use super::miswired::Miswired;
 use super::source::{any_bits, below, chance};
-use super::{BENCHES, Bench, Place};
+use super::{BENCHES, Bench, EngineSite};
 use crate::beat::DoublewordsBeat;
 use crate::blocks::engine::{Engine, Unsupported};
 use crate::blocks::turns::Turns;
@@ -55,7 +55,7 @@ pub(super) const BENCH: Bench = Bench {
     of,
 };
 
-impl Place {
+impl EngineSite {
     /// In a cluster small enough that everything happens.
     ///
     /// The network and how long packets take a link follow from `seed` alone, so that a few seeds
@@ -88,7 +88,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for EngineSite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (engine, link, host) = (&self.spec.engine, &self.spec.link, &self.spec.host);
         write!(
@@ -107,33 +107,33 @@ impl fmt::Display for Place {
     }
 }
 
-/// The engine of `place`, or one of its broken variants, `fault`.
+/// The engine of `site`, or one of its broken variants, `fault`.
 ///
 /// # Errors
 /// What the RTL cannot do, of a broken variant; see [`Unsupported`].
-pub fn engine_of(place: &Place, fault: Option<&str>) -> Result<Pair, Unsupported> {
-    broken(place.clone(), fault)
+pub fn engine_of(site: &EngineSite, fault: Option<&str>) -> Result<Pair, Unsupported> {
+    broken(site.clone(), fault)
 }
 
-fn of(place: &Place, fault: Option<&str>) -> Pair {
+fn of(site: &EngineSite, fault: Option<&str>) -> Pair {
     let parts = BENCHES.iter().filter(|bench| PARTS.contains(&bench.name));
-    let sizes = parts.map(|bench| (bench.name, (bench.of)(place, None).sizes));
+    let sizes = parts.map(|bench| (bench.name, (bench.of)(site, None).sizes));
     let sizes: Vec<String> = sizes
         .map(|(name, sizes)| format!("{name}: {sizes}"))
         .collect();
     Pair {
         sizes: sizes.join("; "),
-        ..broken(place.clone(), fault).expect("a place whose engine was built already")
+        ..broken(site.clone(), fault).expect("a site whose engine was built already")
     }
 }
 
 fn build(seed: u64, fault: Option<&str>) -> Pair {
-    broken(Place::any(seed), fault).expect("few credits")
+    broken(EngineSite::any(seed), fault).expect("few credits")
 }
 
-fn broken(place: Place, fault: Option<&str>) -> Result<Pair, Unsupported> {
+fn broken(site: EngineSite, fault: Option<&str>) -> Result<Pair, Unsupported> {
     let (mut spec, mut topology, mut hosts) =
-        (place.spec.clone(), place.topology.clone(), place.hosts);
+        (site.spec.clone(), site.topology.clone(), site.hosts);
     match fault {
         Some("one source tag less") => spec.engine.tags = (spec.engine.tags - 1).max(1),
         Some("one node less") => hosts = (hosts - 1).max(1),
@@ -142,7 +142,7 @@ fn broken(place: Place, fault: Option<&str>) -> Result<Pair, Unsupported> {
             spec.link.bytes_per_second = spec.link.bytes_per_second.div_ceil(2);
         }
         Some("a mesh instead of a torus") => {
-            let mesh = place.topology.to_string().replace("torus", "mesh");
+            let mesh = site.topology.to_string().replace("torus", "mesh");
             topology = mesh.parse().expect("a topology");
         }
         _ => {}
@@ -170,19 +170,19 @@ fn broken(place: Place, fault: Option<&str>) -> Result<Pair, Unsupported> {
         }
         _ => {}
     }
-    Ok(pair(engine, place, [inputs, outputs]))
+    Ok(pair(engine, site, [inputs, outputs]))
 }
 
 /// `wires` change what reaches the RTL, and what it shows.
-fn pair(engine: Engine, place: Place, wires: [fn(&mut [Value]); 2]) -> Pair {
+fn pair(engine: Engine, site: EngineSite, wires: [fn(&mut [Value]); 2]) -> Pair {
     let [inputs, outputs] = wires;
     let rtl = Clocked::new(engine);
-    let model = Model::new(&place, &rtl);
+    let model = Model::new(&site, &rtl);
     Pair {
-        sizes: place.to_string(),
+        sizes: site.to_string(),
         rtl: Box::new(Miswired::new(rtl, inputs, outputs)),
         model: Box::new(model),
-        traffic: Box::new(Load::new(place)),
+        traffic: Box::new(Load::new(site)),
     }
 }
 
@@ -203,11 +203,11 @@ struct Model {
 }
 
 impl Model {
-    fn new(place: &Place, rtl: &impl Device) -> Self {
-        let design = Design::new(&place.spec, &place.topology, place.hosts);
+    fn new(site: &EngineSite, rtl: &impl Device) -> Self {
+        let design = Design::new(&site.spec, &site.topology, site.hosts);
         let design = Arc::new(design.expect("a machine that can be built"));
         Self {
-            engine: cycle_model::Engine::with_design(&design, place.node),
+            engine: cycle_model::Engine::with_design(&design, site.node),
             inputs: rtl.inputs(),
             outputs: rtl.outputs()[..VISIBLE].to_vec(),
             now: 0,
@@ -272,7 +272,7 @@ impl Model {
 
 /// Host and neighbours.
 struct Load {
-    place: Place,
+    site: EngineSite,
     router: Router,
     turns: Turns,
     pins: InputPins,
@@ -345,10 +345,10 @@ impl Rates {
 const WITHHELD_CYCLES: u32 = 250;
 
 impl Load {
-    fn new(place: Place) -> Self {
-        let spec = &place.spec;
+    fn new(site: EngineSite) -> Self {
+        let spec = &site.spec;
         Self {
-            pins: InputPins::new(place.node, place.topology.coordinates(place.node)),
+            pins: InputPins::new(site.node, site.topology.coordinates(site.node)),
             host_credits: [
                 spec.host.posted_credits,
                 spec.host.nonposted_credits,
@@ -363,9 +363,9 @@ impl Load {
             left: 0,
             phases: 0,
             transactions: 0,
-            router: Router::new(&place.topology),
-            turns: Turns::of(&place.topology),
-            place,
+            router: Router::new(&site.topology),
+            turns: Turns::of(&site.topology),
+            site,
         }
     }
 
@@ -387,7 +387,7 @@ impl Load {
             if let Some((channel, beat)) = pins.link(port) {
                 let packet = beat.packet(0);
                 self.owed_by_links[port][usize::from(channel)] += 1;
-                if packet.kind == Kind::ReadRequest && packet.source == self.place.node {
+                if packet.kind == Kind::ReadRequest && packet.source == self.site.node {
                     self.remote_reads.push_back(packet.tag);
                 }
                 self.transactions += 1;
@@ -400,16 +400,16 @@ impl Load {
     }
 
     fn address(&self, random: &mut Random) -> u64 {
-        let spec = &self.place.spec.node;
+        let spec = &self.site.spec.node;
         let node = match below(random, 4) {
-            0 => self.place.node,
-            _ => below(random, self.place.hosts),
+            0 => self.site.node,
+            _ => below(random, self.site.hosts),
         };
         let offset = (any_bits(random) % spec.shared_bytes) & !7;
         match below(random, 20) {
             0 => random.next_u64() & !7,
             1 => spec.global_base - 8,
-            2 => spec.global_base + u64::from(self.place.hosts) * spec.shared_bytes,
+            2 => spec.global_base + u64::from(self.site.hosts) * spec.shared_bytes,
             _ => spec.global_base + u64::from(node) * spec.shared_bytes + offset,
         }
     }
@@ -460,8 +460,8 @@ impl Load {
         if answers && !chance(random, self.rates.answer) {
             return None;
         }
-        let node = self.place.node;
-        let beyond = below(random, self.place.topology.positions());
+        let node = self.site.node;
+        let beyond = below(random, self.site.topology.positions());
         let targets = if chance(random, 50) {
             [node; 2]
         } else {
@@ -474,7 +474,7 @@ impl Load {
             data: any_bits(random),
             offset: 0,
             target,
-            source: below(random, self.place.hosts),
+            source: below(random, self.site.hosts),
             trace: 0,
             kind: Kind::ReadResponse,
             flag: false,
@@ -486,11 +486,11 @@ impl Load {
             if chance(random, 20) {
                 packet.kind = Kind::ErrorResponse;
             }
-            if target == self.place.node && chance(random, 95) {
+            if target == self.site.node && chance(random, 95) {
                 packet.tag = self.remote_reads.pop_front().unwrap_or(packet.tag);
             }
         } else {
-            packet.offset = (any_bits(random) % self.place.spec.node.shared_bytes) & !7;
+            packet.offset = (any_bits(random) % self.site.spec.node.shared_bytes) & !7;
             packet.enables = any_bits(random) as u8;
             if chance(random, 50) {
                 packet.kind = Kind::ReadRequest;
@@ -546,7 +546,7 @@ impl Traffic for Load {
             }
         }
         for port in 0..LINK_PORTS {
-            let neighbour = self.place.topology.neighbour(self.place.node, port as u16);
+            let neighbour = self.site.topology.neighbour(self.site.node, port as u16);
             if neighbour.is_none() {
                 continue;
             }
@@ -564,7 +564,7 @@ impl Traffic for Load {
                 if chance(random, 3) {
                     // It is dropped: its place stays free, and a response comes another time.
                     self.pins.spoil_crc(port, below(random, 16) as usize);
-                    if packet.class() == Class::Response && packet.target == self.place.node {
+                    if packet.class() == Class::Response && packet.target == self.site.node {
                         self.remote_reads.push_front(packet.tag);
                     }
                 } else {

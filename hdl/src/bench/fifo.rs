@@ -6,7 +6,7 @@ use sme_sim::families::sme::engine::fifo::Fifos;
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
-use super::{Bench, Place};
+use super::{Bench, EngineSite};
 use crate::beat::PacketBeat;
 use crate::blocks::fifo::Fifo;
 use crate::device::{Clocked, Pins, Wire};
@@ -67,8 +67,8 @@ fn wires(fault: Option<&str>) -> Wires {
 }
 
 /// As many places as the HyperTransport port has for writes, each for a packet of the network.
-fn of(place: &Place, fault: Option<&str>) -> Pair {
-    let depth = place.spec.host.posted_credits as u16;
+fn of(site: &EngineSite, fault: Option<&str>) -> Pair {
+    let depth = site.spec.host.posted_credits as u16;
     let rtl = Fifo::<PacketBeat, 5, 6>::new(places(depth, fault).into());
     Pair {
         sizes: format!(

@@ -11,7 +11,7 @@ use sme_sim::families::sme::engine::{HtChannel, HtPacket, Kind};
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
-use super::{Bench, Place};
+use super::{Bench, EngineSite};
 use crate::beat::{DoublewordsBeat, HtBeat};
 use crate::blocks::arbiter::RoundRobin;
 use crate::blocks::credits::Credits;
@@ -74,8 +74,8 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     pair(credits, counted, fault)
 }
 
-fn of(place: &Place, fault: Option<&str>) -> Pair {
-    let host = &place.spec.host;
+fn of(site: &EngineSite, fault: Option<&str>) -> Pair {
+    let host = &site.spec.host;
     let credits = [
         host.posted_credits,
         host.nonposted_credits,

@@ -16,7 +16,7 @@ use sme_sim::parts::fabric::CHANNELS;
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};
 use super::source::{any_bits, below, chance};
-use super::{Bench, Place};
+use super::{Bench, EngineSite};
 use crate::beat::PacketBeat;
 use crate::blocks::MAX_PLACES;
 use crate::blocks::crc::PacketCrc;
@@ -76,8 +76,8 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     pair(LinkPortSpec::new(bandwidth, 2, credits), credits, fault)
 }
 
-fn of(place: &Place, fault: Option<&str>) -> Pair {
-    let spec = &place.spec;
+fn of(site: &EngineSite, fault: Option<&str>) -> Pair {
+    let spec = &site.spec;
     let credits = spec.link.channel_credits as u16;
     let (bandwidth, clock) = (spec.link.bytes_per_second, spec.engine.clock.hz());
     let spec = LinkPortSpec::new(bandwidth, clock, credits);

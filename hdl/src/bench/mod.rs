@@ -12,18 +12,18 @@ mod late_fifo;
 mod link_port;
 mod miswired;
 mod ping_pong;
-mod place;
 mod ported;
 mod requester;
 mod responder;
 mod router;
+mod site;
 mod skid_buffer;
 mod source;
 mod switch;
 mod tags;
 
 pub use engine::{ENGINE, engine_of};
-pub use place::Place;
+pub use site::EngineSite;
 
 use crate::lockstep::Pair;
 
@@ -40,15 +40,15 @@ pub struct Bench {
     /// variants.
     pub build: fn(seed: u64, fault: Option<&str>) -> Pair,
     /// The same of the sizes that it has in an engine, before any traffic.
-    of: fn(&Place, fault: Option<&str>) -> Pair,
+    of: fn(&EngineSite, fault: Option<&str>) -> Pair,
 }
 
 impl Bench {
-    /// RTL, model and traffic of the block as it stands in the engine of `place`.
-    pub fn of(&self, place: &Place) -> Pair {
-        let pair = (self.of)(place, None);
+    /// RTL, model and traffic of the block as it stands in the engine of `site`.
+    pub fn of(&self, site: &EngineSite) -> Pair {
+        let pair = (self.of)(site, None);
         // The engine's own part, not another one built in the same way.
-        match place.engine().into_part(self.name) {
+        match site.engine().into_part(self.name) {
             Some(rtl) => Pair { rtl, ..pair },
             None => pair,
         }

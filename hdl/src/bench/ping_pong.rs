@@ -4,7 +4,7 @@
 use rust_hdl::prelude::Constant;
 
 use super::fifo::against_model;
-use super::{Bench, Place};
+use super::{Bench, EngineSite};
 use crate::beat::PacketBeat;
 use crate::blocks::ping_pong::PingPong;
 use crate::blocks::primitive::Register;
@@ -33,7 +33,7 @@ fn build(_: u64, fault: Option<&str>) -> Pair {
     against_model(rtl, 2, false)
 }
 
-fn of(_: &Place, fault: Option<&str>) -> Pair {
+fn of(_: &EngineSite, fault: Option<&str>) -> Pair {
     Pair {
         sizes: "2 places of 160 bits (in the engine, for most blocks' inputs)".to_owned(),
         ..build(0, fault)

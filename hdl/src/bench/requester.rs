@@ -13,7 +13,7 @@ use sme_sim::families::sme::engine::{Faults, HtPacket, Kind};
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
-use super::{Bench, Place};
+use super::{Bench, EngineSite};
 use crate::beat::{HtBeat, PacketBeat};
 use crate::blocks::address_decoder::AddressDecoder;
 use crate::blocks::primitive::Register;
@@ -91,9 +91,9 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     pair(spec, node, written, fault)
 }
 
-fn of(place: &Place, fault: Option<&str>) -> Pair {
-    let (global_base, shared_bits) = (place.spec.node.global_base, place.shared_bits());
-    let (hosts, tags) = (place.hosts, place.spec.engine.tags);
+fn of(site: &EngineSite, fault: Option<&str>) -> Pair {
+    let (global_base, shared_bits) = (site.spec.node.global_base, site.shared_bits());
+    let (hosts, tags) = (site.hosts, site.spec.engine.tags);
     let spec = RequesterSpec {
         global_base,
         shared_bits,
@@ -104,7 +104,7 @@ fn of(place: &Place, fault: Option<&str>) -> Pair {
         sizes: format!(
             "{hosts} partitions of 2^{shared_bits} bytes from 0x{global_base:x} on, {tags} tags"
         ),
-        ..pair(spec, place.node, 0, fault)
+        ..pair(spec, site.node, 0, fault)
     }
 }
 

@@ -12,7 +12,7 @@ use sme_sim::families::sme::engine::{HtPacket, Kind};
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};
 use super::source::{Source, any_bits, below, chance};
-use super::{Bench, Place};
+use super::{Bench, EngineSite};
 use crate::beat::{HtBeat, PacketBeat};
 use crate::blocks::responder::Responder;
 use crate::device::{Clocked, Wire};
@@ -44,10 +44,10 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     pair((seed as u32).wrapping_mul(0x9e37_79b9) >> 12, fault)
 }
 
-fn of(place: &Place, fault: Option<&str>) -> Pair {
+fn of(site: &EngineSite, fault: Option<&str>) -> Pair {
     Pair {
         sizes: String::new(),
-        ..pair(place.node, fault)
+        ..pair(site.node, fault)
     }
 }
 

@@ -8,7 +8,7 @@ use sme_sim::parts::fabric::{CHANNELS, HOST_PORT, Router, Topology, TopologyKind
 use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};
 use super::source::{below, chance};
-use super::{Bench, Place};
+use super::{Bench, EngineSite};
 use crate::blocks::router::Route;
 use crate::device::Clocked;
 use crate::lockstep::random::Random;
@@ -35,10 +35,10 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     pair(any_topology(seed), fault)
 }
 
-fn of(place: &Place, fault: Option<&str>) -> Pair {
+fn of(site: &EngineSite, fault: Option<&str>) -> Pair {
     Pair {
-        sizes: place.topology.to_string(),
-        ..pair(place.topology.clone(), fault)
+        sizes: site.topology.to_string(),
+        ..pair(site.topology.clone(), fault)
     }
 }
 

@@ -1,20 +1,20 @@
-//! Where an engine stands: what decides about the sizes of its blocks.
+//! The site of an engine in a cluster, which decides the sizes of its blocks.
 
 use sme_sim::families::sme::spec::ClusterSpec;
 use sme_sim::parts::fabric::{Topology, TopologyKind};
 
 use crate::blocks::engine::{Engine, Unsupported};
 
-/// A node of a cluster.
+/// The site of an engine: a node of a cluster.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct EngineSite {
     pub(super) spec: ClusterSpec,
     pub(super) topology: Topology,
     pub(super) hosts: u32,
     pub(super) node: u32,
 }
 
-impl Place {
+impl EngineSite {
     /// `node` of a cluster of `hosts` nodes, which
     /// [`Design::new`](sme_sim::families::sme::engine::Design::new) must not refuse.
     ///

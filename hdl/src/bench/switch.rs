@@ -14,7 +14,7 @@ use super::miswired::Miswired;
 use super::ported::{ModelBlock, Ported};
 use super::router::{any_target, any_topology};
 use super::source::{Source, any_bits, below, chance};
-use super::{Bench, Place};
+use super::{Bench, EngineSite};
 use crate::beat::PacketBeat;
 use crate::blocks::MAX_PLACES;
 use crate::blocks::primitive::Stages;
@@ -63,14 +63,14 @@ fn build(seed: u64, fault: Option<&str>) -> Pair {
     pair(topology, here, credits, fault)
 }
 
-fn of(place: &Place, fault: Option<&str>) -> Pair {
-    let credits = place.spec.link.channel_credits as u16;
+fn of(site: &EngineSite, fault: Option<&str>) -> Pair {
+    let credits = site.spec.link.channel_credits as u16;
     Pair {
         sizes: format!(
             "{}, {credits} places a virtual channel of a link",
-            place.topology
+            site.topology
         ),
-        ..pair(place.topology.clone(), place.node, credits, fault)
+        ..pair(site.topology.clone(), site.node, credits, fault)
     }
 }
 

@@ -6,7 +6,7 @@ use sme_sim::families::sme::engine::tags::Tags;
 
 use super::ported::{ModelBlock, Ported};
 use super::source::{below, chance};
-use super::{Bench, Place};
+use super::{Bench, EngineSite};
 use crate::blocks::primitive::{Register, Stages};
 use crate::blocks::tags::TagTable;
 use crate::device::Clocked;
@@ -87,8 +87,8 @@ fn pair<const W: usize>(count: u32, fault: Option<&str>) -> Pair {
 }
 
 /// The requester's: under each tag the host's.
-fn of(place: &Place, fault: Option<&str>) -> Pair {
-    let count = place.spec.engine.tags;
+fn of(site: &EngineSite, fault: Option<&str>) -> Pair {
+    let count = site.spec.engine.tags;
     Pair {
         sizes: format!("{count} tags, 5 bits with each (in the engine, of the requester)"),
         ..pair::<5>(count, fault)

@@ -24,15 +24,15 @@ fn the_blocks_of_a_machine_are_its_cycle_models() {
     let machine = Machine::builtin("sme-prototype").unwrap();
     for topology in ["mesh:8x8", "torus:3x4x5"] {
         let topology: Topology = topology.parse().unwrap();
-        let place = Place::of_cluster(
+        let site = EngineSite::of_cluster(
             sme_sim::families::sme::of(&machine).unwrap(),
             &topology,
             topology.hosts(),
         )
         .unwrap();
         for bench in BENCHES {
-            let mut pair = bench.of(&place);
-            let built = (bench.of)(&place, None).rtl.verilog("block");
+            let mut pair = bench.of(&site);
+            let built = (bench.of)(&site, None).rtl.verilog("block");
             assert_eq!(pair.rtl.verilog("block"), built, "{}", bench.name);
             let outcome = pair.run(CYCLES / 2, 7);
             assert_eq!(outcome.mismatch, None, "{} in {topology}", bench.name);
@@ -73,7 +73,7 @@ fn broken_variants_of_a_machines_blocks_are_found_out() {
     let machine = Machine::builtin("sme-prototype").unwrap();
     let places = ["mesh:8x8", "torus:3x4x5"].map(|topology| {
         let topology: Topology = topology.parse().unwrap();
-        Place::of_cluster(
+        EngineSite::of_cluster(
             sme_sim::families::sme::of(&machine).unwrap(),
             &topology,
             topology.hosts(),
@@ -83,12 +83,12 @@ fn broken_variants_of_a_machines_blocks_are_found_out() {
     let runs = || {
         places
             .iter()
-            .flat_map(|place| (0..6).map(move |seed| (place, seed)))
+            .flat_map(|site| (0..6).map(move |seed| (site, seed)))
     };
     for bench in BENCHES {
         for &fault in bench.faults {
-            let found = runs().any(|(place, seed)| {
-                let outcome = (bench.of)(place, Some(fault)).run(CYCLES, seed);
+            let found = runs().any(|(site, seed)| {
+                let outcome = (bench.of)(site, Some(fault)).run(CYCLES, seed);
                 outcome.mismatch.is_some()
             });
             let can_be = !NO_FAULTS.contains(&(bench.name, fault));
@@ -102,7 +102,7 @@ fn broken_variants_of_a_machines_blocks_are_found_out() {
 fn the_vectors_of_a_bench_use_all_tags_and_credits() {
     let machine = Machine::builtin("sme-prototype").unwrap();
     let topology: Topology = "mesh:8x8".parse().unwrap();
-    let place = Place::of_cluster(
+    let site = EngineSite::of_cluster(
         sme_sim::families::sme::of(&machine).unwrap(),
         &topology,
         topology.hosts(),
@@ -123,7 +123,7 @@ fn the_vectors_of_a_bench_use_all_tags_and_credits() {
     ] {
         let bench = find(block).unwrap();
         for seed in 1..5 {
-            let outcome = (bench.of)(&place, Some(fault)).run(2000, seed);
+            let outcome = (bench.of)(&site, Some(fault)).run(2000, seed);
             assert!(outcome.mismatch.is_some(), "{block}: {fault}, seed {seed}");
         }
     }

@@ -75,9 +75,9 @@ pub struct Fetch<T: Synth> {
     /// The FIFO whose packet comes in this cycle, if it is its only one, one-hot.
     fresh: Signal<Local, Bits<4>>,
     /// Of the packet that is written.
-    written: Place,
+    written: SlotAddress,
     /// Of the packet that is read.
-    found: Place,
+    found: SlotAddress,
     /// The channels of which a packet is found in the register as well; all but in a broken variant.
     pub(crate) late: Constant<Bits<4>>,
 }
@@ -105,8 +105,8 @@ impl<T: Synth> Default for Fetch<T> {
             next_read: Signal::default(),
             unequal: Signal::default(),
             fresh: Signal::default(),
-            written: Place::default(),
-            found: Place::default(),
+            written: SlotAddress::default(),
+            found: SlotAddress::default(),
             late: Constant::new(15.into()),
         }
     }
@@ -166,7 +166,7 @@ impl<T: Synth> Logic for Fetch<T> {
 
 /// Where in the memory a channel's pointer points.
 #[derive(Clone, Debug, LogicBlock)]
-struct Place {
+struct SlotAddress {
     /// The channel, one-hot.
     channel: Signal<In, Bits<4>>,
     /// The pointers of all.
@@ -177,7 +177,7 @@ struct Place {
     nowhere: Constant<Bits<3>>,
 }
 
-impl Default for Place {
+impl Default for SlotAddress {
     fn default() -> Self {
         Self {
             channel: Signal::default(),
@@ -188,7 +188,7 @@ impl Default for Place {
     }
 }
 
-impl Logic for Place {
+impl Logic for SlotAddress {
     #[hdl_gen]
     fn update(&mut self) {
         self.address.next = self

@@ -58,8 +58,8 @@ struct Search<'b> {
     is_minimal: bool,
 }
 
-/// A word: of which cycle, and its place there.
-type Place = (usize, usize);
+/// The index of a word: its cycle, and its place among the words of that cycle.
+type WordIndex = (usize, usize);
 
 impl Search<'_> {
     /// One step in `cycles` of those that are left; whether it has found anything.
@@ -145,7 +145,7 @@ impl Search<'_> {
     }
 
     /// Where words are above `least`.
-    fn places(&self, least: u32) -> Vec<Place> {
+    fn places(&self, least: u32) -> Vec<WordIndex> {
         let cycles = self.words.iter().enumerate();
         let places = cycles.flat_map(|(cycle, words)| {
             let above = words.iter().enumerate().filter(|(_, word)| **word > least);
@@ -155,7 +155,7 @@ impl Search<'_> {
     }
 
     /// The best so far with `word` in some places.
-    fn with(&self, places: &[Place], word: u32) -> Vec<Words> {
+    fn with(&self, places: &[WordIndex], word: u32) -> Vec<Words> {
         let mut words = self.words.clone();
         for &(cycle, place) in places {
             words[cycle][place] = word;

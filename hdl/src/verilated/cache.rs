@@ -30,13 +30,14 @@ pub(super) struct Cache {
 /// A build; what could not be kept is removed with it.
 #[derive(Debug)]
 pub(super) struct Build {
-    place: Place,
+    place: BuildDirectory,
     /// Whether it was there already.
     pub found: bool,
 }
 
+/// The directory of a build.
 #[derive(Debug)]
-enum Place {
+enum BuildDirectory {
     Kept(PathBuf),
     Temporary(TempDir),
 }
@@ -45,19 +46,19 @@ impl Build {
     /// Its directory.
     pub fn path(&self) -> &Path {
         match &self.place {
-            Place::Kept(path) => path,
-            Place::Temporary(directory) => directory.path(),
+            BuildDirectory::Kept(path) => path,
+            BuildDirectory::Temporary(directory) => directory.path(),
         }
     }
 
     fn kept(path: PathBuf, found: bool) -> Self {
-        let place = Place::Kept(path);
+        let place = BuildDirectory::Kept(path);
         Self { place, found }
     }
 
     fn temporary(directory: TempDir) -> Self {
         Self {
-            place: Place::Temporary(directory),
+            place: BuildDirectory::Temporary(directory),
             found: false,
         }
     }

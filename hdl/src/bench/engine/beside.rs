@@ -46,13 +46,13 @@ fn on_pins(output: Output) -> Output {
 #[test]
 fn an_engine_in_rtl_gives_out_and_counts_what_the_cycle_model_does() {
     for seed in 0..4 {
-        let place = Place::any(seed);
-        let engine = Engine::new(&place.spec, &place.topology, place.hosts);
+        let site = EngineSite::any(seed);
+        let engine = Engine::new(&site.spec, &site.topology, site.hosts);
         let rtl = Clocked::new(engine.expect("few credits"));
-        let surroundings = Surroundings::new(&place.spec, &place.topology, place.hosts);
-        let mut model = Model::new(&place, &rtl);
-        let mut rtl = RtlEngine::new(rtl, &Arc::new(surroundings), place.node);
-        let mut load = Load::new(place);
+        let surroundings = Surroundings::new(&site.spec, &site.topology, site.hosts);
+        let mut model = Model::new(&site, &rtl);
+        let mut rtl = RtlEngine::new(rtl, &Arc::new(surroundings), site.node);
+        let mut load = Load::new(site);
         let mut random = Random::seeded(seed);
         let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
         for now in 0..CYCLES {
