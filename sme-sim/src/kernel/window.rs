@@ -28,7 +28,7 @@ pub use letters::FORMAT;
 use super::peers::{Alone, PeerError, Peers, Shares};
 use crate::kernel::prefetch::prefetch;
 use crate::time::Time;
-use workers::Place;
+use workers::ProcessShare;
 
 /// A message between nodes: sent to other threads as it is, and to other processes serialized.
 pub trait Message: Send + Serialize + DeserializeOwned {}
@@ -234,7 +234,7 @@ pub fn run_among<N: Locality>(
     workers: usize,
     mut watch: impl FnMut(Time, &[N], &mut dyn Peers) -> Result<(Verdict, Time), PeerError>,
 ) -> Result<(Time, Exchanged), PeerError> {
-    let place = Place {
+    let share = ProcessShare {
         shares: Shares::new(all, peers.count()),
         me: peers.me(),
     };
@@ -245,7 +245,7 @@ pub fn run_among<N: Locality>(
     loop {
         let reached = workers::advance(
             (&mut *nodes, &mut next),
-            place,
+            share,
             lookahead,
             (workers, pause),
             peers,

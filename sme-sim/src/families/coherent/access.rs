@@ -1,7 +1,7 @@
 //! A core's accesses to lines: its port, its fill buffers, the levels of its caches, its
 //! prefetcher.
 
-use super::chip::{Chip, Place, Stream};
+use super::chip::{Chip, CorePosition, Stream};
 use super::lines::Spot;
 use crate::parts::coherence::{Event, Next, Row, State, Table};
 use crate::time::Time;
@@ -74,7 +74,7 @@ impl Chip {
         self.makes(at, wants, (spot, found), begin)
     }
 
-    fn can_begin(&self, at: Place, found: Found, now: Time) -> Time {
+    fn can_begin(&self, at: CorePosition, found: Found, now: Time) -> Time {
         let core = &self.cores[at.core];
         let port = now.max(core.port);
         match found {
@@ -87,7 +87,7 @@ impl Chip {
         }
     }
 
-    fn finds(&mut self, at: Place, wants: Wants) -> (Spot, Found) {
+    fn finds(&mut self, at: CorePosition, wants: Wants) -> (Spot, Found) {
         let spot = self.lines.spot(wants.line);
         let state = self.lines.inner(spot, at.socket)[usize::from(at.cache)];
         let row = self.within.row(state, wants.event);
@@ -102,7 +102,7 @@ impl Chip {
 
     fn makes(
         &mut self,
-        at: Place,
+        at: CorePosition,
         wants: Wants,
         (spot, found): (Spot, Found),
         begin: Time,
@@ -179,7 +179,7 @@ impl Chip {
     }
 
     /// The copy of a core, which may be written, is.
-    fn stores_here(&mut self, at: Place, (line, spot): (u64, Spot)) {
+    fn stores_here(&mut self, at: CorePosition, (line, spot): (u64, Spot)) {
         let (table, states) = (self.within, self.lines.inner(spot, at.socket));
         hits(table, &mut states[usize::from(at.cache)]);
         let (table, states) = (self.between, self.lines.outer(spot));
@@ -192,7 +192,7 @@ impl Chip {
     /// The prefetcher follows loads that miss the first level: within a page in ascending order it
     /// asks for the next lines, as long as there is room to wait for them. The time for which the
     /// core's port is busy with that.
-    fn runs_ahead(&mut self, at: Place, line: u64, now: Time) -> Time {
+    fn runs_ahead(&mut self, at: CorePosition, line: u64, now: Time) -> Time {
         let page = line / PAGE_LINES;
         let streams = &mut self.cores[at.core].streams;
         let Some(index) = streams.iter().position(|stream| stream.page == page) else {

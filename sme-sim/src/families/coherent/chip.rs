@@ -136,9 +136,9 @@ impl Chip {
     }
 
     /// The module of a core, counted over the whole machine, and its socket.
-    pub(super) fn place(&self, core: u32) -> Place {
+    pub(super) fn place(&self, core: u32) -> CorePosition {
         let (cores, module) = (self.spec.cores, self.spec.module);
-        Place {
+        CorePosition {
             core: core as usize,
             module: (core / module) as usize,
             cache: (core % cores / module) as u16,
@@ -171,7 +171,7 @@ impl Chip {
     }
 
     /// The first levels of other cores of its module lose `line`, which `core` has stored to.
-    pub(super) fn drops_beside(&mut self, at: Place, line: u64) {
+    pub(super) fn drops_beside(&mut self, at: CorePosition, line: u64) {
         for core in self.cores_of(at.module) {
             if core != at.core {
                 self.cores[core].first.remove(line);
@@ -203,7 +203,7 @@ impl Chip {
 
     /// `core` has `line` in its first level from then on; the time for which its port is busy with
     /// that.
-    pub(super) fn fills_first(&mut self, at: Place, line: u64) -> Time {
+    pub(super) fn fills_first(&mut self, at: CorePosition, line: u64) -> Time {
         let fill = self.spec.port.fill;
         match self.cores[at.core].first.insert(line, 0) {
             Some((_, 1)) => fill + fill,
@@ -213,7 +213,7 @@ impl Chip {
 
     /// Its module has `line` in its second level from then on; the time for which the port of the
     /// core is busy with that.
-    pub(super) fn fills_second(&mut self, at: Place, line: u64, now: Time) -> Time {
+    pub(super) fn fills_second(&mut self, at: CorePosition, line: u64, now: Time) -> Time {
         let fill = self.spec.port.fill;
         let Some((victim, _)) = self.modules[at.module].second.insert(line, 0) else {
             return fill;
@@ -242,7 +242,7 @@ impl Chip {
     }
 
     /// The third level takes what the second had no room for.
-    fn moves_out(&mut self, at: Place, (victim, spot): (u64, Spot), third: u16, now: Time) {
+    fn moves_out(&mut self, at: CorePosition, (victim, spot): (u64, Spot), third: u16, now: Time) {
         let states = self.lines.inner(spot, at.socket);
         let state = std::mem::replace(&mut states[usize::from(at.cache)], State::Invalid);
         let held = states[usize::from(third)];
@@ -335,7 +335,7 @@ impl Chip {
 
 /// Where a core stands.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct CorePosition {
     /// Its number over the whole machine.
     pub(super) core: usize,
     /// That of its module.

@@ -20,7 +20,7 @@ use crate::time::Time;
 /// A pass on its way.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Passage {
-    plan: Plan,
+    accesses: WordAccesses,
     /// The words that have been dealt with.
     done: u32,
     /// The words of the piece that goes on, once they are loaded.
@@ -36,7 +36,7 @@ pub(super) struct Passage {
 
 /// The accesses of a pass to each of its words.
 #[derive(Clone, Copy, Debug, Default)]
-struct Plan {
+struct WordAccesses {
     words: u32,
     /// It loads them from here on.
     from: Option<u64>,
@@ -51,7 +51,7 @@ struct Plan {
     site: Option<WaitSite>,
 }
 
-impl Plan {
+impl WordAccesses {
     fn of(operation: Operation, own: impl Fn(Own) -> u64) -> Self {
         let none = Self::default();
         match operation {
@@ -154,7 +154,7 @@ impl Socket {
         let operation = cpu.thread(thread).operation;
         let core = u64::from(self.core(cpu, thread));
         let own = |Own(at)| PRIVATE | (core * PRIVATE_BYTES + at % PRIVATE_BYTES);
-        let plan = Plan::of(operation, own);
+        let accesses = WordAccesses::of(operation, own);
         let pass = &mut self.passes[number];
         let mut block = std::mem::take(&mut pass.block);
         match operation {
@@ -166,7 +166,7 @@ impl Socket {
             _ => {}
         }
         *pass = Passage {
-            plan,
+            accesses,
             block,
             end: cpu.now,
             ..Passage::default()
@@ -179,13 +179,13 @@ impl Socket {
     pub(super) fn passes_on(&mut self, cpu: &mut Cpu, thread: u16) {
         let number = usize::from(thread);
         loop {
-            let Passage { plan, done, .. } = self.passes[number];
-            if done >= plan.words {
+            let Passage { accesses, done, .. } = self.passes[number];
+            if done >= accesses.words {
                 return self.ends_pass(cpu, thread);
             }
             let piece = Piece {
                 first: done,
-                count: plan.piece(done),
+                count: accesses.piece(done),
             };
             match self.passes_piece(cpu, thread, piece) {
                 Ok(None) => {
@@ -201,7 +201,7 @@ impl Socket {
     fn ends_pass(&mut self, cpu: &mut Cpu, thread: u16) {
         let core = self.core(cpu, thread) as usize;
         let pass = &mut self.passes[usize::from(thread)];
-        let has_stored = pass.plan.to.is_some();
+        let has_stored = pass.accesses.to.is_some();
         let mut end = pass.end;
         if has_stored {
             end = end.max(self.chip.lock().cores[core].stored);
@@ -220,9 +220,9 @@ impl Socket {
         piece: Piece,
     ) -> Result<Option<Time>, (u64, FaultReason)> {
         let number = usize::from(thread);
-        let plan = self.passes[number].plan;
-        if let (Some(from), None) = (plan.from, self.passes[number].loaded) {
-            let again = match plan.flushes {
+        let accesses = self.passes[number].accesses;
+        if let (Some(from), None) = (accesses.from, self.passes[number].loaded) {
+            let again = match accesses.flushes {
                 true => self.flushes_piece(cpu, thread, piece, from)?,
                 false => self.loads_piece(cpu, thread, piece, from)?,
             };
@@ -230,7 +230,7 @@ impl Socket {
                 return Ok(again);
             }
         }
-        match plan.to {
+        match accesses.to {
             Some(to) => self.stores_piece(cpu, thread, piece, to),
             None => Ok(None),
         }
@@ -260,7 +260,7 @@ impl Socket {
         for ((address, to), number) in piece.addresses(from).zip(&mut loaded).zip(piece.numbers()) {
             *to = words[usize::from(Bytes::word(address).word)];
             pass.sum = pass.sum.wrapping_add(*to);
-            match (pass.plan.has_block, is_own) {
+            match (pass.accesses.has_block, is_own) {
                 // Of a program's own memory only times are simulated.
                 (true, true) => *to = pass.block[number],
                 (true, false) => pass.block[number] = *to,
@@ -282,9 +282,9 @@ impl Socket {
         let core = self.core(cpu, thread);
         let number = usize::from(thread);
         let wants = self.wants(piece, to, Event::Store)?;
-        let plan = self.passes[number].plan;
+        let accesses = self.passes[number].accesses;
         let mut chip = self.chip.lock();
-        let made = match plan.past_caches {
+        let made = match accesses.past_caches {
             true => chip.tries_past(core, wants, cpu.now),
             false => chip.tries(core, wants, cpu.now),
         };
@@ -298,9 +298,9 @@ impl Socket {
         let seen = *stored;
         let mut words = pass.loaded.unwrap_or_default();
         for (word, number) in words.iter_mut().zip(piece.numbers()) {
-            if let Some(value) = plan.value {
+            if let Some(value) = accesses.value {
                 *word = value;
-            } else if plan.has_block && plan.from.is_none() {
+            } else if accesses.has_block && accesses.from.is_none() {
                 *word = pass.block[number];
             }
         }
@@ -365,7 +365,7 @@ impl Socket {
         (piece, start, words): (Piece, u64, &[u64; 8]),
         stores: bool,
     ) {
-        let site = self.passes[usize::from(thread)].plan.site;
+        let site = self.passes[usize::from(thread)].accesses.site;
         let Some(site) = site.filter(|_| cpu.is_logged()) else {
             return;
         };

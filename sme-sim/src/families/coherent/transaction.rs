@@ -6,7 +6,7 @@
 //! newest bytes, and knows who may have a copy. An exclusive one is a cache among them. Between
 //! sockets each socket is one cache, and memory at the line's home is behind all.
 
-use super::chip::{Chip, Place};
+use super::chip::{Chip, CorePosition};
 use super::lines::Spot;
 use crate::parts::coherence::line::{self, Source};
 use crate::parts::coherence::{Event, State};
@@ -17,7 +17,7 @@ impl Chip {
     /// at `now`; when it is over.
     pub(super) fn transaction(
         &mut self,
-        at: Place,
+        at: CorePosition,
         (line, spot): (u64, Spot),
         event: Event,
         now: Time,
@@ -35,7 +35,7 @@ impl Chip {
     }
 
     /// A load.
-    fn gets_copy(&mut self, at: Place, (line, spot): (u64, Spot), begin: Time) -> Time {
+    fn gets_copy(&mut self, at: CorePosition, (line, spot): (u64, Spot), begin: Time) -> Time {
         let behind_third = begin + self.spec.hits_third;
         if self.takes_from_third(at, (line, spot)) {
             return behind_third;
@@ -68,7 +68,7 @@ impl Chip {
     /// A store: the module has a copy already, or not.
     fn gets_ownership(
         &mut self,
-        at: Place,
+        at: CorePosition,
         (line, spot): (u64, Spot),
         begin: Time,
         has_copy: bool,
@@ -112,7 +112,7 @@ impl Chip {
     }
 
     /// The states of the socket's copies change as its table says.
-    fn within_socket(&mut self, at: Place, (line, spot): (u64, Spot), event: Event) {
+    fn within_socket(&mut self, at: CorePosition, (line, spot): (u64, Spot), event: Event) {
         let (table, states) = (self.within, self.lines.inner(spot, at.socket));
         let changed = line::access(table, states, at.cache, event);
         let dropped = changed.map_or(0, |effect| effect.dropped);
@@ -128,7 +128,7 @@ impl Chip {
     /// The socket has no copy, or none that it may write: the others are asked, and the home.
     fn between_sockets(
         &mut self,
-        at: Place,
+        at: CorePosition,
         (line, spot): (u64, Spot),
         event: Event,
         behind_third: Time,
@@ -169,7 +169,7 @@ impl Chip {
     /// Another socket hears of a transaction; when its answer is back.
     fn asks_socket(
         &mut self,
-        at: Place,
+        at: CorePosition,
         (line, spot): (u64, Spot),
         (other, told, supplies): (usize, Event, bool),
         sent: Time,
@@ -209,7 +209,7 @@ impl Chip {
     /// that has a newer one, or from memory.
     fn comes_from_beyond(
         &mut self,
-        at: Place,
+        at: CorePosition,
         (line, spot): (u64, Spot),
         behind_third: Time,
     ) -> Time {
@@ -225,7 +225,7 @@ impl Chip {
     }
 
     /// The line comes from the memory at its home.
-    fn comes_from_memory(&mut self, at: Place, line: u64, behind_third: Time) -> Time {
+    fn comes_from_memory(&mut self, at: CorePosition, line: u64, behind_third: Time) -> Time {
         let home = self.home(line);
         debug_assert!(
             !(self.lines.look(line)).is_some_and(|record| record.is_stale_in_memory),
@@ -248,7 +248,7 @@ impl Chip {
     }
 
     /// An owned copy is written back before it is written to.
-    fn owner_writes_back(&mut self, at: Place, line: u64, begin: Time) -> Time {
+    fn owner_writes_back(&mut self, at: CorePosition, line: u64, begin: Time) -> Time {
         let away = match self.home(line) == at.socket {
             true => Time::ZERO,
             false => self.spec.hop + self.spec.hop,
@@ -279,7 +279,7 @@ impl Chip {
     }
 
     /// Copies of other modules that are not newer than memory are taken away.
-    fn takes_away(&mut self, at: Place, asked: u32, line: u64, begin: Time) -> Time {
+    fn takes_away(&mut self, at: CorePosition, asked: u32, line: u64, begin: Time) -> Time {
         let mut end = begin + self.spec.snoop.clean;
         for cache in (0..32_u16).filter(|cache| asked >> cache & 1 == 1) {
             end = end.max(self.snoop(at.socket, cache, (line, false), begin));
@@ -288,7 +288,7 @@ impl Chip {
     }
 
     /// The module gets the line of an exclusive third level, which then has it no longer.
-    fn takes_from_third(&mut self, at: Place, (line, spot): (u64, Spot)) -> bool {
+    fn takes_from_third(&mut self, at: CorePosition, (line, spot): (u64, Spot)) -> bool {
         let Some(third) = self.third() else {
             return false;
         };
@@ -303,12 +303,12 @@ impl Chip {
         true
     }
 
-    fn state(&mut self, at: Place, spot: Spot, cache: u16) -> State {
+    fn state(&mut self, at: CorePosition, spot: Spot, cache: u16) -> State {
         self.lines.inner(spot, at.socket)[usize::from(cache)]
     }
 
     /// The other modules of the socket that may have a copy.
-    fn may_have(&mut self, at: Place, spot: Spot) -> u32 {
+    fn may_have(&mut self, at: CorePosition, spot: Spot) -> u32 {
         match self.spec.is_inclusive {
             true => *self.lines.holders(spot, at.socket) & !(1 << at.cache),
             false => {
@@ -321,7 +321,7 @@ impl Chip {
     }
 
     /// The cache of the socket whose copy is alone, or newer than what lies behind it.
-    fn owner(&mut self, at: Place, spot: Spot) -> Option<u16> {
+    fn owner(&mut self, at: CorePosition, spot: Spot) -> Option<u16> {
         let mut states = (0..).zip(self.lines.inner(spot, at.socket).iter());
         let owner = states.find(|(_, state)| state.is_dirty() || **state == State::Exclusive);
         owner.map(|(cache, _)| cache)
@@ -329,14 +329,14 @@ impl Chip {
 
     /// All copies of the line go, wherever they are, and memory has it (`clflush`); when that is
     /// done.
-    pub(super) fn flushes(&mut self, at: Place, line: u64, now: Time) -> Time {
+    pub(super) fn flushes(&mut self, at: CorePosition, line: u64, now: Time) -> Time {
         let end = self.drops_everywhere(at, line, now);
         end + self.spec.flush
     }
 
     /// The line goes to memory past all caches, which lose their copies; when memory has accepted
     /// it.
-    pub(super) fn stores_past(&mut self, at: Place, line: u64, now: Time) -> Time {
+    pub(super) fn stores_past(&mut self, at: CorePosition, line: u64, now: Time) -> Time {
         let end = self.drops_everywhere(at, line, now);
         let home = self.home(line);
         let (there, back) = match home == at.socket {
@@ -356,7 +356,7 @@ impl Chip {
     }
 
     /// All caches lose their copies, of which memory gets the newest; when that is over.
-    pub(super) fn drops_everywhere(&mut self, at: Place, line: u64, now: Time) -> Time {
+    pub(super) fn drops_everywhere(&mut self, at: CorePosition, line: u64, now: Time) -> Time {
         let spot = self.lines.spot(line);
         let begin = now.max(self.lines.line(spot).ready);
         let mut end = begin;

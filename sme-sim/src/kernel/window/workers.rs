@@ -27,7 +27,7 @@ use crate::time::Time;
 
 /// The nodes of this process among all.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct ProcessShare {
     /// The division of the nodes among the processes.
     pub(super) shares: Shares,
     /// Which process this is.
@@ -43,22 +43,22 @@ pub(super) struct Reached {
     pub(super) next: Time,
 }
 
-/// Runs `nodes`, those of `place`, until `pause` or the end, with up to `workers` threads. When each
+/// Runs `nodes`, those of `share`, until `pause` or the end, with up to `workers` threads. When each
 /// does something next is kept in `next`.
 pub(super) fn advance<N: Locality>(
     (nodes, next): (&mut [N], &mut [Time]),
-    place: Place,
+    share: ProcessShare,
     lookahead: Time,
     (workers, pause): (usize, Time),
     peers: &mut dyn Peers,
     exchanged: &mut Exchanged,
 ) -> Result<Reached, PeerError> {
-    let mine = place.shares.of(place.me);
+    let mine = share.shares.of(share.me);
     debug_assert_eq!(nodes.len(), mine.len(), "the nodes of this process");
     let workers = workers.clamp(1, nodes.len().max(1));
     let deal = Deal::new(nodes.len(), workers);
     let team = Team {
-        place,
+        share,
         mine: mine.clone(),
         deal,
         lookahead,
@@ -102,7 +102,7 @@ pub(super) fn advance<N: Locality>(
 
 /// The state that the workers share.
 struct Team<N: Node> {
-    place: Place,
+    share: ProcessShare,
     /// The nodes of this process.
     mine: Range<u32>,
     /// The division of the nodes among the workers.
@@ -324,10 +324,10 @@ impl<N: Locality> Team<N> {
             outgoing.to_workers[worker].push(envelope);
             return;
         }
-        let process = self.place.shares.owner(envelope.to);
+        let process = self.share.shares.owner(envelope.to);
         outgoing.envelopes += 1;
         if let Err(error) = letters::write(&envelope, &mut outgoing.to_processes[process]) {
-            *self.unwritten.lock() = Some(garbled(self.place.me, error));
+            *self.unwritten.lock() = Some(garbled(self.share.me, error));
         }
     }
 

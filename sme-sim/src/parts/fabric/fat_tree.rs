@@ -80,7 +80,7 @@ impl FatTree {
             let leaf = hosts + position / self.ports_down(0);
             return (port == 0).then_some((leaf, (position % self.ports_down(0)) as u16));
         }
-        let Place {
+        let SwitchPosition {
             level,
             subtree,
             equal,
@@ -153,11 +153,11 @@ impl FatTree {
         self.hosts + level * self.per_level + subtree * self.half().pow(level) + equal
     }
 
-    fn place(&self, position: u32) -> Place {
+    fn place(&self, position: u32) -> SwitchPosition {
         let switch = position - self.hosts;
         let level = switch / self.per_level;
         let (within, equals) = (switch % self.per_level, self.half().pow(level));
-        Place {
+        SwitchPosition {
             level,
             subtree: within / equals,
             equal: within % equals,
@@ -166,7 +166,7 @@ impl FatTree {
 }
 
 /// Where a switch is.
-struct Place {
+struct SwitchPosition {
     level: u32,
     /// Which of the groups of hosts below it.
     subtree: u32,

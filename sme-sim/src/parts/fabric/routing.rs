@@ -12,7 +12,7 @@
 use super::dimension_order::DimensionOrder;
 use super::dragonfly::Dragonfly;
 use super::fat_tree::FatTree;
-use super::topology::{Form, LINK_PORTS, Topology};
+use super::topology::{LINK_PORTS, Topology, Wiring};
 
 /// Virtual channels of a link: two classes with two dateline channels each.
 pub const CHANNELS: usize = 4;
@@ -84,10 +84,10 @@ pub struct Here([u32; 3]);
 impl Router {
     /// Prepares routing in `topology`.
     pub fn new(topology: &Topology) -> Self {
-        Self(match topology.form() {
-            Form::Grid(grid) => Ways::Grid(DimensionOrder::new(grid)),
-            Form::FatTree(tree) => Ways::FatTree(*tree),
-            Form::Dragonfly(dragonfly) => Ways::Dragonfly(*dragonfly),
+        Self(match topology.wiring() {
+            Wiring::Grid(grid) => Ways::Grid(DimensionOrder::new(grid)),
+            Wiring::FatTree(tree) => Ways::FatTree(*tree),
+            Wiring::Dragonfly(dragonfly) => Ways::Dragonfly(*dragonfly),
         })
     }
 

@@ -76,10 +76,11 @@ impl TopologyKind {
 /// In a torus a dimension one wide has no links, and one two wide has a single link between its
 /// two positions, as in a mesh: a second one would join the same pair.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Topology(Form);
+pub struct Topology(Wiring);
 
+/// The links of a topology, with the numbers that describe them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Form {
+pub(super) enum Wiring {
     Grid(Grid),
     FatTree(FatTree),
     Dragonfly(Dragonfly),
@@ -105,7 +106,7 @@ impl Topology {
         if numbers.contains(&0) {
             return Err(TopologyError::Zero { text: text() });
         }
-        let (form, hosts) = match (shape, numbers) {
+        let (wiring, hosts) = match (shape, numbers) {
             (TopologyKind::FatTree, &[radix, levels]) => {
                 if radix as usize > MOST_PORTS || radix % 2 != 0 {
                     return Err(TopologyError::Radix { text: text() });
@@ -114,7 +115,7 @@ impl Topology {
                 if levels > MAX_LEVELS || hosts > MAX_HOSTS.into() {
                     return Err(TopologyError::TooLarge { text: text() });
                 }
-                (Form::FatTree(FatTree::new(radix, levels)), hosts)
+                (Wiring::FatTree(FatTree::new(radix, levels)), hosts)
             }
             (TopologyKind::Dragonfly, &[hosts, routers, global, ref groups @ ..]) => {
                 let radix = u64::from(hosts) + u64::from(routers) + u64::from(global) - 1;
@@ -131,20 +132,20 @@ impl Topology {
                 }
                 let of_a_group = u64::from(hosts) * u64::from(routers);
                 let all = of_a_group * u64::from(groups.unwrap_or(most));
-                let form = Dragonfly::new([hosts, routers, global], groups);
-                (Form::Dragonfly(form), all)
+                let wiring = Dragonfly::new([hosts, routers, global], groups);
+                (Wiring::Dragonfly(wiring), all)
             }
             (_, sizes) => {
                 let sizes_of = sizes.iter().map(|&size| u64::from(size));
                 let hosts = sizes_of.fold(1u64, u64::saturating_mul);
-                let form = Grid::new(shape == TopologyKind::Torus, sizes);
-                (Form::Grid(form), hosts)
+                let wiring = Grid::new(shape == TopologyKind::Torus, sizes);
+                (Wiring::Grid(wiring), hosts)
             }
         };
         if hosts > u64::from(MAX_HOSTS) {
             return Err(TopologyError::TooLarge { text: text() });
         }
-        Ok(Self(form))
+        Ok(Self(wiring))
     }
 
     /// Where `nodes` nodes stand unless told otherwise: a mesh ⌈√nodes⌉ wide, filled row by row,
@@ -153,7 +154,7 @@ impl Topology {
         let nodes = nodes.clamp(1, MAX_HOSTS);
         let root = nodes.isqrt();
         let width = if root * root < nodes { root + 1 } else { root };
-        Self(Form::Grid(Grid::new(
+        Self(Wiring::Grid(Grid::new(
             false,
             &[width, nodes.div_ceil(width)],
         )))
@@ -163,16 +164,16 @@ impl Topology {
     /// no node, or more than a switch has ports, the nearest that exists.
     pub fn switch(nodes: u32) -> Self {
         let ports = nodes.clamp(2, MOST_PORTS as u32).next_multiple_of(2);
-        Self(Form::FatTree(FatTree::new(ports, 1)))
+        Self(Wiring::FatTree(FatTree::new(ports, 1)))
     }
 
     /// Its kind.
     pub fn kind(&self) -> TopologyKind {
         match &self.0 {
-            Form::Grid(grid) if grid.is_torus() => TopologyKind::Torus,
-            Form::Grid(_) => TopologyKind::Mesh,
-            Form::FatTree(_) => TopologyKind::FatTree,
-            Form::Dragonfly(_) => TopologyKind::Dragonfly,
+            Wiring::Grid(grid) if grid.is_torus() => TopologyKind::Torus,
+            Wiring::Grid(_) => TopologyKind::Mesh,
+            Wiring::FatTree(_) => TopologyKind::FatTree,
+            Wiring::Dragonfly(_) => TopologyKind::Dragonfly,
         }
     }
 
@@ -180,9 +181,9 @@ impl Topology {
     /// dimensions, z.
     pub fn dimensions(&self) -> &[u32] {
         match &self.0 {
-            Form::Grid(grid) => grid.dimensions(),
-            Form::FatTree(tree) => tree.numbers(),
-            Form::Dragonfly(dragonfly) => dragonfly.numbers(),
+            Wiring::Grid(grid) => grid.dimensions(),
+            Wiring::FatTree(tree) => tree.numbers(),
+            Wiring::Dragonfly(dragonfly) => dragonfly.numbers(),
         }
     }
 
@@ -190,32 +191,32 @@ impl Topology {
     /// network are one row, in which neighbours by number are neighbours in the network.
     pub fn sizes(&self) -> [u32; 3] {
         match &self.0 {
-            Form::Grid(grid) => grid.sizes(),
-            Form::FatTree(_) | Form::Dragonfly(_) => [self.hosts(), 1, 1],
+            Wiring::Grid(grid) => grid.sizes(),
+            Wiring::FatTree(_) | Wiring::Dragonfly(_) => [self.hosts(), 1, 1],
         }
     }
 
     /// Returns the number of positions that can have a host: the first ones.
     pub fn hosts(&self) -> u32 {
         match &self.0 {
-            Form::Grid(grid) => grid.positions(),
-            Form::FatTree(tree) => tree.hosts(),
-            Form::Dragonfly(dragonfly) => dragonfly.hosts(),
+            Wiring::Grid(grid) => grid.positions(),
+            Wiring::FatTree(tree) => tree.hosts(),
+            Wiring::Dragonfly(dragonfly) => dragonfly.hosts(),
         }
     }
 
     /// Returns the number of positions, those of external switches included.
     pub fn positions(&self) -> u32 {
         match &self.0 {
-            Form::Grid(grid) => grid.positions(),
-            Form::FatTree(tree) => tree.positions(),
-            Form::Dragonfly(dragonfly) => dragonfly.positions(),
+            Wiring::Grid(grid) => grid.positions(),
+            Wiring::FatTree(tree) => tree.positions(),
+            Wiring::Dragonfly(dragonfly) => dragonfly.positions(),
         }
     }
 
     /// Returns whether hosts stand at the network's edge and all switches are outside the engines.
     pub fn is_indirect(&self) -> bool {
-        !matches!(self.0, Form::Grid(_))
+        !matches!(self.0, Wiring::Grid(_))
     }
 
     /// Returns whether at `position` there is a switch outside any engine.
@@ -232,32 +233,32 @@ impl Topology {
     /// Link ports at `position`; some may lead nowhere.
     pub fn ports(&self, position: u32) -> u16 {
         match &self.0 {
-            Form::Grid(_) => LINK_PORTS as u16,
-            Form::FatTree(tree) if self.is_switch(position) => tree.radix(),
-            Form::Dragonfly(dragonfly) if self.is_switch(position) => dragonfly.radix(),
-            Form::FatTree(_) | Form::Dragonfly(_) => 1,
+            Wiring::Grid(_) => LINK_PORTS as u16,
+            Wiring::FatTree(tree) if self.is_switch(position) => tree.radix(),
+            Wiring::Dragonfly(dragonfly) if self.is_switch(position) => dragonfly.radix(),
+            Wiring::FatTree(_) | Wiring::Dragonfly(_) => 1,
         }
     }
 
     /// Returns whether the ends of `dimension` (0 is x) of a torus are joined by a link of their
     /// own.
     pub fn wraps(&self, dimension: usize) -> bool {
-        matches!(&self.0, Form::Grid(grid) if grid.wraps(dimension))
+        matches!(&self.0, Wiring::Grid(grid) if grid.wraps(dimension))
     }
 
     /// Coordinates x, y, z of a position that can have a host, among [`Self::sizes`].
     pub fn coordinates(&self, position: u32) -> [u32; 3] {
         match &self.0 {
-            Form::Grid(grid) => grid.coordinates(position),
-            Form::FatTree(_) | Form::Dragonfly(_) => [position, 0, 0],
+            Wiring::Grid(grid) => grid.coordinates(position),
+            Wiring::FatTree(_) | Wiring::Dragonfly(_) => [position, 0, 0],
         }
     }
 
     /// The position at coordinates x, y, z; `None` outside.
     pub fn position(&self, coordinates: [u32; 3]) -> Option<u32> {
         match &self.0 {
-            Form::Grid(grid) => grid.position(coordinates),
-            Form::FatTree(_) | Form::Dragonfly(_) => {
+            Wiring::Grid(grid) => grid.position(coordinates),
+            Wiring::FatTree(_) | Wiring::Dragonfly(_) => {
                 let [x, y, z] = coordinates;
                 (x < self.hosts() && y == 0 && z == 0).then_some(x)
             }
@@ -270,13 +271,13 @@ impl Topology {
             return None;
         }
         match &self.0 {
-            Form::Grid(grid) => grid.neighbour(position, port),
-            Form::FatTree(tree) => tree.neighbour(position, port),
-            Form::Dragonfly(dragonfly) => dragonfly.neighbour(position, port),
+            Wiring::Grid(grid) => grid.neighbour(position, port),
+            Wiring::FatTree(tree) => tree.neighbour(position, port),
+            Wiring::Dragonfly(dragonfly) => dragonfly.neighbour(position, port),
         }
     }
 
-    pub(super) fn form(&self) -> &Form {
+    pub(super) fn wiring(&self) -> &Wiring {
         &self.0
     }
 }

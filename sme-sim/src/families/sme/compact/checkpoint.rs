@@ -7,7 +7,7 @@
 
 use super::event::{Event, Written};
 use super::followers::FollowersAtRest;
-use super::plan::Plan;
+use super::plan::RunPlan;
 use super::rest::Rest;
 use super::run::{Arrival, Begun, Run};
 use super::work::Work;
@@ -79,7 +79,7 @@ impl<S: Copy + Default> Checkpoint<S> {
     }
 
     /// The run, taken up again, its followers asleep.
-    pub fn resume(&self, plan: &Plan<impl Leader>, work: &mut Work) -> Begun<S> {
+    pub fn resume(&self, plan: &RunPlan<impl Leader>, work: &mut Work) -> Begun<S> {
         self.state.unpack(&plan.form, work);
         work.take_up(&self.under_way);
         self.begun.clone()

@@ -3,7 +3,7 @@
 //! Many packets concern the leader alone. Then the followers *sleep* on, and this state is not
 //! unpacked.
 
-use super::plan::Form;
+use super::plan::NodeForm;
 use super::work::Work;
 
 /// The followers' state of a node at rest, two bytes per thread.
@@ -26,7 +26,7 @@ mod thread_byte {
 
 impl FollowersAtRest {
     /// Before the first event.
-    pub fn new(form: &Form) -> Self {
+    pub fn new(form: &NodeForm) -> Self {
         let words = form.threads.div_ceil(64) as usize;
         let bytes = form.flags().len() + form.threads as usize + 2 * 8 * words;
         Self {
@@ -36,7 +36,7 @@ impl FollowersAtRest {
     }
 
     /// Those of `work`; if there are none, the earliest episode is the leader's, `episode`.
-    pub fn pack(form: &Form, work: &Work, episode: u32) -> Self {
+    pub fn pack(form: &NodeForm, work: &Work, episode: u32) -> Self {
         let lines = &work.bits[form.flags()];
         let words = work.holders.len();
         let mut bytes = Vec::with_capacity(lines.len() + form.threads as usize + 16 * words);
@@ -59,7 +59,7 @@ impl FollowersAtRest {
     }
 
     /// Wakes those of `work`: nothing has happened to them since they were like this.
-    pub fn wake(&self, form: &Form, work: &mut Work) {
+    pub fn wake(&self, form: &NodeForm, work: &mut Work) {
         let flags = form.flags();
         let (lines, others) = self.bytes.split_at(flags.len());
         let (cores, sets) = others.split_at(form.threads as usize);

@@ -47,7 +47,7 @@ use crate::observe::stuck::LISTED;
 use crate::observe::traffic::{LinkLoad, Traffic};
 use crate::time::Time;
 use node::CompactNode;
-use plan::Plan;
+use plan::RunPlan;
 
 /// Simulated time after which the watcher of a run is told of its progress.
 const TOLD_EVERY: Time = Time::from_ns(10_000);
@@ -56,7 +56,7 @@ const TOLD_EVERY: Time = Time::from_ns(10_000);
 pub struct CompactCluster<L: Leader> {
     nodes: Vec<CompactNode<L>>,
     among: Among,
-    plan: Arc<Plan<L>>,
+    plan: Arc<RunPlan<L>>,
 }
 
 impl<L: Leader> CompactCluster<L> {
@@ -91,7 +91,13 @@ impl<L: Leader> CompactCluster<L> {
         let (hosts, threads) = (setup.nodes, setup.threads);
         let among = Among::new(peers, setup.topology.positions());
         let constants = Arc::new(Constants::new(spec.clone(), setup));
-        let plan = Arc::new(Plan::new(leader, constants, threads, last_episode, skew)?);
+        let plan = Arc::new(RunPlan::new(
+            leader,
+            constants,
+            threads,
+            last_episode,
+            skew,
+        )?);
         let nodes = (among.mine.clone())
             .map(|position| {
                 let engine = Watched::new(engine(position), spec, position, hosts);

@@ -17,7 +17,7 @@ use sme_memory::Leader;
 
 use super::checkpoint::Checkpoint;
 use super::followers::FollowersAtRest;
-use super::plan::Plan;
+use super::plan::RunPlan;
 use super::rest::Rest;
 use super::run::{Arrival, Begin, Counts, Leaves, Leaving, run};
 use super::stuck::stuck;
@@ -82,7 +82,7 @@ struct Inside<L: Leader> {
     /// `before` is not the very first.
     begun: bool,
     /// Of its own: another owner for each run is a word that all workers write.
-    plan: Arc<Plan<L>>,
+    plan: Arc<RunPlan<L>>,
     /// At rest, before the last run.
     before: Rest<L::State>,
     /// At rest, after it, unless that is before the next already.
@@ -126,7 +126,7 @@ impl<L: Leader> CompactNode<L> {
 
 impl<L: Leader> CompactNode<L> {
     /// Node `me`, its threads about to start if it has any.
-    pub(super) fn new(me: u32, plan: &Arc<Plan<L>>, engine: Watched, has_host: bool) -> Self {
+    pub(super) fn new(me: u32, plan: &Arc<RunPlan<L>>, engine: Watched, has_host: bool) -> Self {
         let inside = has_host.then(|| {
             Box::new(Inside {
                 me,
@@ -385,7 +385,12 @@ impl<L: Leader> Inside<L> {
 }
 
 /// Translates a packet that the engine gives at `given` into its arrival inside at `at`.
-fn arrival<L: Leader>(plan: &Plan<L>, given: Time, at: Time, packet: &HtPacket) -> Option<Arrival> {
+fn arrival<L: Leader>(
+    plan: &RunPlan<L>,
+    given: Time,
+    at: Time,
+    packet: &HtPacket,
+) -> Option<Arrival> {
     let HtPacket::Write {
         address,
         data,

@@ -39,7 +39,7 @@ pub enum NotCompact {
 }
 
 /// The plan of a run.
-pub struct Plan<L> {
+pub struct RunPlan<L> {
     /// The algorithm.
     pub leader: L,
     /// The machine.
@@ -49,14 +49,14 @@ pub struct Plan<L> {
     /// Where threads come late.
     pub skew: Option<Box<Skew>>,
     /// The inner layout and times of each node.
-    pub form: Form,
+    pub form: NodeForm,
     /// The progress of the run.
     pub gauge: Arc<Gauge>,
 }
 
-/// The inner layout and times of each node. Times in picoseconds.
+/// The inner layout and times of each node in compact form. Times in picoseconds.
 #[derive(Debug)]
-pub struct Form {
+pub struct NodeForm {
     /// Seed of everything that is drawn.
     pub seed: u64,
     /// Threads.
@@ -109,7 +109,7 @@ pub struct Ways {
     pub settled: u64,
 }
 
-impl<L: Leader> Plan<L> {
+impl<L: Leader> RunPlan<L> {
     /// For `leader`'s barrier on a machine, episodes 0 to `last_episode`.
     ///
     /// # Errors
@@ -163,7 +163,7 @@ impl<L: Leader> Plan<L> {
             .map(|(class, ways)| first_as(ways).unwrap_or(class))
             .collect();
         let hit = constants.l1 + constants.operation;
-        let form = Form {
+        let form = NodeForm {
             foretells: skew.is_none() && constants.is_quiet(),
             asks_as,
             seed: constants.seed,
@@ -195,7 +195,7 @@ impl<L: Leader> Plan<L> {
     }
 }
 
-impl Form {
+impl NodeForm {
     /// Returns the class of thread `core`, and the times of its transactions.
     #[inline]
     pub fn ways(&self, core: u16) -> (usize, Ways) {

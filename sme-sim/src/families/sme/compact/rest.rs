@@ -10,7 +10,7 @@ use rand_pcg::Pcg32;
 use smallvec::SmallVec;
 use sme_memory::Step;
 
-use super::plan::Form;
+use super::plan::NodeForm;
 use super::work::{Core, Work};
 use crate::parts::inline::heap_bytes;
 
@@ -110,7 +110,7 @@ pub struct Rest<S> {
 
 impl<S: Copy + Default> Rest<S> {
     /// Before the first event.
-    pub fn new(form: &Form, node: u32) -> Self {
+    pub fn new(form: &NodeForm, node: u32) -> Self {
         Self {
             lines: SmallVec::from_elem(0, form.lines - form.flags().len()),
             busy: SmallVec::new(),
@@ -135,7 +135,7 @@ impl<S: Copy + Default> Rest<S> {
     }
 
     /// Puts this state into `work`, whose followers sleep; the leader is for the caller.
-    pub fn unpack(&self, form: &Form, work: &mut Work) -> First<S> {
+    pub fn unpack(&self, form: &NodeForm, work: &mut Work) -> First<S> {
         work.prepare(self.at);
         let flags = form.flags();
         let (before, after) = self.lines.split_at(flags.start);
@@ -160,7 +160,7 @@ impl<S: Copy + Default> Rest<S> {
     }
 
     /// Packs the state that `work` has reached, without what is under way there.
-    pub fn pack(form: &Form, work: &Work, first: First<S>) -> Self {
+    pub fn pack(form: &NodeForm, work: &Work, first: First<S>) -> Self {
         let flags = form.flags();
         let (before, after) = (&work.bits[..flags.start], &work.bits[flags.end..]);
         let mut lines = SmallVec::from_slice(before);

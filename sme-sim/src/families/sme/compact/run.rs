@@ -14,7 +14,7 @@ use super::checkpoint::Checkpoint;
 use super::event::{Act, Event, Written};
 use super::first::Store;
 use super::followers::FollowersAtRest;
-use super::plan::{Form, Plan};
+use super::plan::{NodeForm, RunPlan};
 use super::rest::{First, Rest};
 use super::work::Work;
 use crate::families::sme::engine::HtPacket;
@@ -70,7 +70,7 @@ pub struct Counts {
 
 /// A run of one node.
 pub struct Run<'a, L: Leader> {
-    pub(super) plan: &'a Plan<L>,
+    pub(super) plan: &'a RunPlan<L>,
     pub(super) node: u32,
     pub(super) work: &'a mut Work,
     pub(super) first: First<L::State>,
@@ -134,7 +134,7 @@ pub struct Ran<S> {
 }
 
 impl<S: Copy + Default> Begun<S> {
-    fn at(rest: &Rest<S>, followers: &FollowersAtRest, form: &Form, work: &mut Work) -> Self {
+    fn at(rest: &Rest<S>, followers: &FollowersAtRest, form: &NodeForm, work: &mut Work) -> Self {
         Self {
             first: rest.unpack(form, work),
             stores: VecDeque::new(),
@@ -152,7 +152,7 @@ impl<S: Copy + Default> Begun<S> {
 /// Lets `node` run from where it begins until nothing happens any more, while `arrivals` come, in
 /// order of time.
 pub fn run<L: Leader>(
-    plan: &Plan<L>,
+    plan: &RunPlan<L>,
     node: u32,
     begin: Begin<'_, L::State>,
     arrivals: &[Arrival],
@@ -175,7 +175,7 @@ pub fn run<L: Leader>(
 /// while followers only read it once more: if it did, the work
 /// [`is disturbed`](Work::is_disturbed), and the run void.
 fn attempt<L: Leader>(
-    plan: &Plan<L>,
+    plan: &RunPlan<L>,
     node: u32,
     begin: Begin<'_, L::State>,
     arrivals: &[Arrival],

@@ -4,7 +4,7 @@ use sme_memory::{Leader, Step, Until};
 
 use super::followers::FollowersAtRest;
 use super::following::step;
-use super::plan::{Form, Plan};
+use super::plan::{NodeForm, RunPlan};
 use super::rest::{Rest, Stage, Waiting};
 use super::work::{Work, line};
 use crate::families::sme::cluster::constants::origin_of;
@@ -12,7 +12,7 @@ use crate::observe::stuck::{Awaited, Stuck};
 
 /// The first `most` threads of `node`, which is at rest for ever, that have not ended.
 pub fn stuck<L: Leader>(
-    plan: &Plan<L>,
+    plan: &RunPlan<L>,
     node: u32,
     (rest, followers): (&Rest<L::State>, &FollowersAtRest),
     most: usize,
@@ -63,7 +63,7 @@ pub fn stuck<L: Leader>(
 
 /// The contents of `address`, in a line at this node and offset, which `core` awaits.
 fn awaited_at(
-    form: &Form,
+    form: &NodeForm,
     (node, offset): (u32, u64),
     work: &Work,
     core: u16,

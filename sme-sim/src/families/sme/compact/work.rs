@@ -17,7 +17,7 @@ use rand_pcg::Pcg32;
 
 use super::checkpoint::UnderWay;
 use super::event::{Act, Event, OnFlag, OnPhase, Written};
-use super::plan::Form;
+use super::plan::NodeForm;
 use super::rest::Phase;
 use super::set::is_only;
 use super::timeline::Timeline;
@@ -118,7 +118,7 @@ pub struct Work {
 
 impl Work {
     /// For nodes of this form.
-    pub fn new(form: &Form) -> Self {
+    pub fn new(form: &NodeForm) -> Self {
         let words = form.threads.div_ceil(64) as usize;
         Self {
             now: 0,
@@ -272,7 +272,7 @@ impl Work {
     /// Which of eight lines from `first` on the leader neither has nor has asked for: the lowest bit of
     /// a byte for each. None if one of them is the phase's, or there are not so many.
     #[inline]
-    pub fn lacking(&self, form: &Form, first: u16) -> Option<u64> {
+    pub fn lacking(&self, form: &NodeForm, first: u16) -> Option<u64> {
         const LOWEST: u64 = u64::from_ne_bytes([1; 8]);
         let of = |lines: &[u8]| {
             let eight = lines.get(usize::from(first)..)?.first_chunk()?;
@@ -292,21 +292,21 @@ impl Work {
 
     /// The leader asks for another line.
     #[inline]
-    pub fn fetch_flag(&mut self, form: &Form, number: u16) {
+    pub fn fetch_flag(&mut self, form: &NodeForm, number: u16) {
         self.marks[usize::from(number)] |= LEADER_FETCHES;
         self.miss(form, 0, Event::Home(number, OnFlag::read()));
     }
 
     /// Lets a miss of `core` reach its line's home.
     #[inline]
-    fn miss(&mut self, form: &Form, core: u16, event: Event) {
+    fn miss(&mut self, form: &NodeForm, core: u16, event: Event) {
         self.push(form.ways(core).1.home, event);
     }
 
     /// Returns whether a follower that writes to its flag, now or later, asks for the line first:
     /// it has not the only copy, and it gets that in no other way.
     #[inline]
-    pub fn will_miss_own_flag(&self, form: &Form, core: u16) -> bool {
+    pub fn will_miss_own_flag(&self, form: &NodeForm, core: u16) -> bool {
         let index = usize::from(form.flag_of(core));
         !is_followers_alone(self.bits[index]) && self.marks[index] & FOLLOWER_WRITES == 0
     }
@@ -314,7 +314,7 @@ impl Work {
     /// A follower writes `value` to its flag: at once if it has the only copy. If not, it asks for the
     /// line.
     #[inline]
-    pub fn set_own_flag(&mut self, form: &Form, core: u16, value: u8) {
+    pub fn set_own_flag(&mut self, form: &NodeForm, core: u16, value: u8) {
         let number = form.flag_of(core);
         let bits = &mut self.bits[usize::from(number)];
         if is_followers_alone(*bits) {
@@ -327,7 +327,7 @@ impl Work {
 
     /// A follower that [will miss](Self::will_miss_own_flag) writes `value` to its flag at `from`.
     #[inline]
-    pub fn will_set_own_flag(&mut self, form: &Form, core: u16, value: u8, from: u64) {
+    pub fn will_set_own_flag(&mut self, form: &NodeForm, core: u16, value: u8, from: u64) {
         let number = form.flag_of(core);
         self.marks[usize::from(number)] |= FOLLOWER_WRITES;
         self.push_at(from, Event::Misses(number, OnFlag::own(value)));
@@ -335,14 +335,14 @@ impl Work {
 
     /// [`Event::Misses`]
     #[inline]
-    pub fn misses(&mut self, form: &Form, number: u16, on: OnFlag) {
+    pub fn misses(&mut self, form: &NodeForm, number: u16, on: OnFlag) {
         let core = form.follower_of(number).unwrap_or(0);
         self.miss(form, core, Event::Home(number, on));
     }
 
     /// Performs the leader's write to a flag of its own node at once, if it has the line for
     /// itself.
-    pub fn set_by_leader(&mut self, form: &Form, number: u16, value: u8, origin: u32) -> bool {
+    pub fn set_by_leader(&mut self, form: &NodeForm, number: u16, value: u8, origin: u32) -> bool {
         self.origins[1] = origin;
         if number == form.phase {
             let alone = self.phase.owner == 0 && is_only(&self.holders, 0);
@@ -366,7 +366,7 @@ impl Work {
     }
 
     /// The bridge, which stands at the first socket as all lines' homes do, writes to a line.
-    pub fn bridge_writes(&mut self, form: &Form, written: Written) {
+    pub fn bridge_writes(&mut self, form: &NodeForm, written: Written) {
         let (number, value) = (written.line, written.value);
         self.origins[0] = written.origin;
         let event = if number == form.phase {
@@ -378,7 +378,7 @@ impl Work {
     }
 
     /// [`Event::Home`]: the transaction starts, or waits until its line is free.
-    pub fn arrive(&mut self, form: &Form, number: u16, on: OnFlag) {
+    pub fn arrive(&mut self, form: &NodeForm, number: u16, on: OnFlag) {
         let index = usize::from(number);
         if self.free_at[index] <= self.now && self.waiting[index] == 0 {
             return self.start(form, number, on);
@@ -397,7 +397,7 @@ impl Work {
     }
 
     /// [`Event::Release`]: one of the transactions that wait for the line starts.
-    pub fn release(&mut self, form: &Form, number: u16) {
+    pub fn release(&mut self, form: &NodeForm, number: u16) {
         let index = usize::from(number);
         self.marks[index] &= !RELEASE_PENDING;
         let waiting = self.waiting[index];
@@ -419,7 +419,7 @@ impl Work {
     }
 
     /// The transaction takes effect on the line and sets out for its requester.
-    fn start(&mut self, form: &Form, number: u16, mut on: OnFlag) {
+    fn start(&mut self, form: &NodeForm, number: u16, mut on: OnFlag) {
         let index = usize::from(number);
         let mut bits = self.bits[index];
         let mut dropped = 0;
@@ -479,7 +479,7 @@ impl Work {
     #[inline]
     fn sets_out(
         &mut self,
-        form: &Form,
+        form: &NodeForm,
         requester: u16,
         reads: bool,
         complete: Option<Event>,
@@ -502,7 +502,7 @@ impl Work {
 
     /// `core`, whose copy has been probed away, asks for the line again.
     #[inline]
-    fn ask_again(&mut self, form: &Form, core: u16, event: Event) {
+    fn ask_again(&mut self, form: &NodeForm, core: u16, event: Event) {
         self.push(form.ways(core).1.again, event);
     }
 

@@ -39,7 +39,7 @@ pub struct Fifos<T, const N: usize> {
     lists: SmallVec<[List; 3]>,
     /// Places of each FIFO.
     depths: Arc<[u16; N]>,
-    places: Few<Place<T>, 2>,
+    places: Few<StorePlace<T>, 2>,
 }
 
 /// The packets of a FIFO that is not empty.
@@ -51,8 +51,9 @@ struct List {
     tail: u16,
 }
 
+/// A place of the store: a packet with its side word, and the place of the next one.
 #[derive(Clone, Copy, Debug)]
-struct Place<T> {
+struct StorePlace<T> {
     item: T,
     side: u16,
     next: u16,
@@ -124,7 +125,7 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
     /// If the FIFO has no place (the writer ignored *ready* or a credit), or the bank
     /// [no more](MAX_PLACES).
     pub fn push(&mut self, index: usize, item: T, side: u16) {
-        let place = Place {
+        let place = StorePlace {
             item,
             side,
             next: NONE,

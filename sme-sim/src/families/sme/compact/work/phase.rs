@@ -6,7 +6,7 @@ use rand_core::Rng;
 
 use super::super::event::{Act, BRIDGE, Event, OnPhase};
 use super::super::following::step;
-use super::super::plan::Form;
+use super::super::plan::NodeForm;
 use super::super::rest::NO_CORE;
 use super::super::set::{has, insert, remove};
 use super::{Core, Work};
@@ -43,13 +43,13 @@ impl Work {
 
     /// `core` asks for the phase.
     #[inline]
-    pub fn fetch_phase(&mut self, form: &Form, core: u16) {
+    pub fn fetch_phase(&mut self, form: &NodeForm, core: u16) {
         insert(&mut self.fetching, core);
         self.miss(form, core, Event::PhaseHome(OnPhase::read(core)));
     }
 
     /// All these ask for the phase, in this order: those that are as far away arrive together.
-    pub fn fetch_phase_together(&mut self, form: &Form, cores: Range<u16>) {
+    pub fn fetch_phase_together(&mut self, form: &NodeForm, cores: Range<u16>) {
         for core in cores {
             insert(&mut self.fetching, core);
             let (class, ways) = form.ways(core);
@@ -63,7 +63,12 @@ impl Work {
 
     /// [`Event::PhaseHome`]. What is [told ahead](Self::foresees), if followers' reads may be.
     #[inline]
-    pub fn phase_arrives(&mut self, form: &Form, on: OnPhase, foretells: bool) -> Option<Fetched> {
+    pub fn phase_arrives(
+        &mut self,
+        form: &NodeForm,
+        on: OnPhase,
+        foretells: bool,
+    ) -> Option<Fetched> {
         let free_at = self.free_at[usize::from(form.phase)];
         if free_at <= self.now && self.phase_waiting.is_empty() {
             return self.start_on_phase(form, on, foretells);
@@ -76,7 +81,7 @@ impl Work {
     }
 
     #[inline]
-    fn release_phase_later(&mut self, form: &Form) {
+    fn release_phase_later(&mut self, form: &NodeForm) {
         self.phase_release_pending = true;
         let at = self.free_at[usize::from(form.phase)];
         self.push_at(at, Event::PhaseRelease);
@@ -84,7 +89,7 @@ impl Work {
 
     /// [`Event::PhaseRelease`]. What is [told ahead](Self::foresees), if followers' reads may be.
     #[inline]
-    pub fn release_phase(&mut self, form: &Form, foretells: bool) -> Option<Fetched> {
+    pub fn release_phase(&mut self, form: &NodeForm, foretells: bool) -> Option<Fetched> {
         self.phase_release_pending = false;
         let count = self.phase_waiting.len();
         // Counted from the newest.
@@ -102,7 +107,12 @@ impl Work {
     }
 
     #[inline]
-    fn start_on_phase(&mut self, form: &Form, mut on: OnPhase, foretells: bool) -> Option<Fetched> {
+    fn start_on_phase(
+        &mut self,
+        form: &NodeForm,
+        mut on: OnPhase,
+        foretells: bool,
+    ) -> Option<Fetched> {
         let core = on.core();
         let phase = &mut self.phase;
         let mut probes_away = false;
@@ -147,7 +157,7 @@ impl Work {
     /// already: the core is a follower to which the value is new, and which will then set its flag.
     /// The result is void if copies of the phase go away [meanwhile](Self::count_elided).
     #[inline]
-    fn foresees(&self, form: &Form, core: u16, value: u8) -> Option<Fetched> {
+    fn foresees(&self, form: &NodeForm, core: u16, value: u8) -> Option<Fetched> {
         let Core { step, phase, .. } = self.cores[usize::from(core)];
         let goes_on = step == step::READ || step == step::WAIT && value != phase;
         let known = core != 0 && goes_on && self.will_miss_own_flag(form, core);
@@ -160,7 +170,7 @@ impl Work {
 
     /// All copies of the phase but that of `but` are gone; who spun asks again, in an order that is
     /// drawn.
-    fn probe_phase_away(&mut self, form: &Form, but: u16) {
+    fn probe_phase_away(&mut self, form: &NodeForm, but: u16) {
         self.is_disturbed |= self.now <= self.elided_until;
         let mut order = std::mem::take(&mut self.order);
         order.clear();

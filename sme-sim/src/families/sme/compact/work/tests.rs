@@ -17,8 +17,8 @@ const THREADS: u16 = 3;
 const PHASE: u16 = 0;
 const FLAG: u16 = 1;
 
-fn form() -> Form {
-    Form {
+fn form() -> NodeForm {
+    NodeForm {
         seed: 1,
         threads: THREADS.into(),
         line: LineSize::new(64).unwrap(),
@@ -123,7 +123,7 @@ enum Kept {
 }
 
 impl Kept {
-    fn work(self, form: &Form) -> Work {
+    fn work(self, form: &NodeForm) -> Work {
         let mut work = Work::new(form);
         match self {
             Self::Flag(bits) => work.bits[usize::from(FLAG)] = bits,
@@ -196,7 +196,7 @@ impl Kept {
 
     /// Lets the transaction start at its home while all spin on their copies: the line after it,
     /// and a bit for each thread that asks again.
-    fn starts(self, form: &Form, does: Does) -> (Self, u64) {
+    fn starts(self, form: &NodeForm, does: Does) -> (Self, u64) {
         let mut work = self.work(form);
         match self {
             Self::Flag(_) => {
@@ -228,7 +228,7 @@ impl Kept {
     }
 
     /// The line after a store of a thread to its own flag, or of the leader, if it need not ask.
-    fn stores_at_once(self, form: &Form, core: u16, value: u8) -> Option<Self> {
+    fn stores_at_once(self, form: &NodeForm, core: u16, value: u8) -> Option<Self> {
         let mut work = self.work(form);
         let at_once = match (self, core) {
             (Self::Flag(_), 0) => work.set_by_leader(form, FLAG, value, 0),
