@@ -14,7 +14,7 @@ use std::thread::available_parallelism;
 use std::{env, fs};
 
 use sme::experiment::noise::{Disturbance, NoiseGaps, NoiseLengths, noise};
-use sme::experiment::{Algorithm, Experiment, Observe, Placement};
+use sme::experiment::{Algorithm, Experiment, Observe, VariablePlacement};
 use sme::plot::{Axis, Chart, Curve, Scaling, Stroke};
 use sme::progress::{Silent, on_stderr};
 use sme::report::row::{Row, Summary, csv_header};
@@ -99,7 +99,7 @@ fn curves() -> Result<(), Box<dyn Error>> {
                 ..simulator.experiment(
                     Variant::Prototype,
                     Algorithm::Tree,
-                    Placement::Local,
+                    VariablePlacement::Local,
                     nodes,
                     CORES,
                 )

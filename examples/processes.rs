@@ -13,7 +13,7 @@ use std::error::Error;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use sme::experiment::{Algorithm, Experiment, Form, Observe, Placement};
+use sme::experiment::{Algorithm, Experiment, Form, Observe, VariablePlacement};
 use sme::fit::logarithm;
 use sme::progress::Silent;
 use sme::report::stop::exit_code;
@@ -112,7 +112,7 @@ fn costs() -> Result<(), Box<dyn Error>> {
 fn taken(algorithm: Algorithm, nodes: u32, processes: usize) -> Result<Taken, Box<dyn Error>> {
     let machine = Arc::new(Machine::builtin(MACHINE)?);
     let simulator = Simulator::new(Arc::clone(&machine), 1, 1)?;
-    let (variant, placement) = (Variant::Prototype, Placement::Local);
+    let (variant, placement) = (Variant::Prototype, VariablePlacement::Local);
     let experiment = Experiment {
         topology: machine.shape().topology(nodes),
         form: Form::Compact,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use std::{env, fs};
 
-use sme::experiment::{Algorithm, Experiment, Form, Observe, Placement};
+use sme::experiment::{Algorithm, Experiment, Form, Observe, VariablePlacement};
 use sme::host::peak_rss_bytes;
 use sme::plot::{Axis, Chart, Curve, Panel, Scaling, Stroke, sheet};
 use sme::progress::{Silent, on_stderr};
@@ -96,12 +96,12 @@ fn costs() -> Result<(), Box<dyn Error>> {
 
 fn cost(machine: &Arc<Machine>, nodes: u32, workers: usize) -> Result<Cost, Box<dyn Error>> {
     let simulator = Simulator::new(Arc::clone(machine), 1, 1)?;
-    let tree = (Variant::Prototype, Algorithm::Tree, Placement::Local);
+    let (variant, place) = (Variant::Prototype, VariablePlacement::Local);
     let experiment = Experiment {
         topology: machine.shape().topology(nodes),
         form: Form::Compact,
         workers,
-        ..simulator.experiment(tree.0, tree.1, tree.2, nodes, CORES)
+        ..simulator.experiment(variant, Algorithm::Tree, place, nodes, CORES)
     };
     let began = Instant::now();
     let outcome = experiment.run(&Observe::default(), &Silent)?;

@@ -36,7 +36,7 @@ pub const DEFAULT_FAN_IN: u32 = 8;
 /// The place of flag-phase's flags and phase; on a chip with message passing buffers, of every barrier's
 /// variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placement {
+pub enum VariablePlacement {
     /// One node, in its coherent memory.
     Local,
     /// One node, in its own memory behind its own engine (loopback).
@@ -51,22 +51,22 @@ pub enum Placement {
     Memory,
 }
 
-impl Placement {
+impl VariablePlacement {
     /// Whether it is about the buffers and the memory of a chip, and so about any algorithm.
     pub fn is_on_chip(self) -> bool {
-        matches!(self, Placement::Buffer | Placement::Memory)
+        matches!(self, VariablePlacement::Buffer | VariablePlacement::Memory)
     }
 
     /// The default placement on `machine`.
     pub fn usual(machine: &Machine) -> Self {
         match machine.shape().buffer_bytes {
-            0 => Placement::Local,
-            _ => Placement::Buffer,
+            0 => VariablePlacement::Local,
+            _ => VariablePlacement::Buffer,
         }
     }
 }
 
-sme_barrier::names!(Placement, "placement", {
+sme_barrier::names!(VariablePlacement, "placement", {
     Local => "local",
     Engine => "engine",
     Remote => "remote",
@@ -130,7 +130,7 @@ pub struct Experiment {
     /// `--algorithm`
     pub algorithm: Algorithm,
     /// `--placement`; `Local` where neither flag-phase nor a chip with buffers is concerned.
-    pub placement: Placement,
+    pub placement: VariablePlacement,
     /// `--topology`: at least as large as `nodes`; the first `nodes` positions have hosts.
     pub topology: Topology,
     /// `--nodes`
@@ -172,7 +172,7 @@ impl Experiment {
     pub fn new(machine: Arc<Machine>) -> Self {
         let shape = machine.shape();
         let nodes = shape.nodes.min(64);
-        let placement = Placement::usual(&machine);
+        let placement = VariablePlacement::usual(&machine);
         Self {
             topology: shape.topology(nodes),
             nodes,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use sme_sim::machine::Machine;
 
-use crate::experiment::{Algorithm, Experiment, Observe, Outcome, Placement};
+use crate::experiment::{Algorithm, Experiment, Observe, Outcome, VariablePlacement};
 use crate::fit::Surface;
 use crate::plot::{Axis, Chart, Curve, Marks, Scaling, Stroke, Symbol};
 use crate::progress::{Silent, Watch};
@@ -134,7 +134,7 @@ fn experiments(simulator: &Simulator) -> Vec<Experiment> {
     for algorithm in ALGORITHMS {
         for cores in CORES {
             for nodes in NODES {
-                let (variant, placement) = (Variant::Prototype, Placement::Local);
+                let (variant, placement) = (Variant::Prototype, VariablePlacement::Local);
                 experiments.push(simulator.experiment(variant, algorithm, placement, nodes, cores));
             }
         }

@@ -11,7 +11,7 @@
 //! | its lock | [`Lock`], [`Cohort`], [`Coherence`], [`Copies`] |
 //!
 //! [`Placement`] is that of an array's pages. The place of a barrier's variables is
-//! [`experiment::Placement`](crate::experiment::Placement), which [`Experiment::new`] chooses.
+//! [`VariablePlacement`](crate::experiment::VariablePlacement), which [`Experiment::new`] chooses.
 //!
 //! A barrier in which the last thread to arrive is not waited for is caught:
 //!

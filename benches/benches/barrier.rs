@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use sme::experiment::{Algorithm, Experiment, Observe, Outcome, Placement};
+use sme::experiment::{Algorithm, Experiment, Observe, Outcome, VariablePlacement};
 use sme::lock::{Data, LockPlan};
 use sme::progress::Silent;
 use sme::validate::papers::sme::points::Variant;
@@ -35,19 +35,25 @@ fn experiments() -> [(&'static str, Experiment); 5] {
         simulator.experiment(Variant::Prototype, algorithm, placement, nodes, 16)
     };
     [
-        ("tree, 64x16", on(Algorithm::Tree, Placement::Local, 64)),
-        ("flat, 64x16", on(Algorithm::Flat, Placement::Local, 64)),
+        (
+            "tree, 64x16",
+            on(Algorithm::Tree, VariablePlacement::Local, 64),
+        ),
+        (
+            "flat, 64x16",
+            on(Algorithm::Flat, VariablePlacement::Local, 64),
+        ),
         (
             "dissemination, 64x16",
-            on(Algorithm::Dissemination, Placement::Local, 64),
+            on(Algorithm::Dissemination, VariablePlacement::Local, 64),
         ),
         (
             "butterfly, 64x16",
-            on(Algorithm::Butterfly, Placement::Local, 64),
+            on(Algorithm::Butterfly, VariablePlacement::Local, 64),
         ),
         (
             "flag-phase behind the engine, 16 threads",
-            on(Algorithm::FlagPhase, Placement::Engine, 1),
+            on(Algorithm::FlagPhase, VariablePlacement::Engine, 1),
         ),
     ]
 }

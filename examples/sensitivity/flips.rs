@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use sme::experiment::{Algorithm, Placement};
+use sme::experiment::{Algorithm, VariablePlacement};
 use sme::progress::{Silent, Watch};
-use sme::sim::machine::{Constant, Dimension, Domain, Machine, Source};
+use sme::sim::machine::{Constant, Dimension, Machine, Source, ValueDomain};
 use sme::validate::Validation;
 use sme::validate::deviations::Deviations;
 use sme::validate::measure::{Point as _, Simulate, over};
@@ -166,13 +166,13 @@ impl Simulate<Point> for Experiments {
     fn microseconds(&self, point: &Point) -> Result<f64, String> {
         let of_16 = |variant, placement| Point::flag_phase(variant, placement, 16);
         let scattered = [
-            of_16(Variant::Prototype, Placement::Local),
-            of_16(Variant::Prototype, Placement::Engine),
+            of_16(Variant::Prototype, VariablePlacement::Local),
+            of_16(Variant::Prototype, VariablePlacement::Engine),
             Point::barrier(Algorithm::Tree, 64, 16),
         ];
         let simulator = if scattered.contains(point) {
             &self.scattered
-        } else if *point == of_16(Variant::AsicLatencies, Placement::Engine) {
+        } else if *point == of_16(Variant::AsicLatencies, VariablePlacement::Engine) {
             &self.asic
         } else {
             &self.most
@@ -229,12 +229,12 @@ fn values(machine: &Machine, constant: &Constant) -> Vec<String> {
         *value != constant.value && changed.is_ok_and(|machine| Experiments::new(machine).is_ok())
     };
     match (&constant.domain, constant.amount) {
-        (Domain::Words(words), _) => {
+        (ValueDomain::Words(words), _) => {
             let words = words.iter().map(|word| (*word).to_owned());
             words.filter(allowed).collect()
         }
-        (Domain::Quantity(_), None) => Vec::new(),
-        (Domain::Quantity(limits), Some(amount)) => {
+        (ValueDomain::Quantity(_), None) => Vec::new(),
+        (ValueDomain::Quantity(limits), Some(amount)) => {
             let scaled = RATIOS.map(|(times, over)| (amount * times + over / 2) / over);
             // Threads fault where a memory is no multiple of a word.
             let scaled = scaled.map(|scaled| match limits.dimension {

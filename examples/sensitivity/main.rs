@@ -21,7 +21,7 @@ use sme::experiment::Algorithm;
 use sme::experiment::{DEFAULT_MAPPING, DEFAULT_TREE_SHAPE};
 use sme::progress::{Silent, on_stderr};
 use sme::report::stop::exit_code;
-use sme::sim::machine::{Constant, Domain, Machine, Source};
+use sme::sim::machine::{Constant, Machine, Source, ValueDomain};
 use sme::validate::deviations::Deviations;
 use sme::validate::measure::{Measurements, over};
 use sme::validate::papers::Finding;
@@ -255,7 +255,7 @@ fn known(machine: &Machine, names: &[String]) -> Result<(), String> {
 /// cent and that the machine can have.
 fn values(machine: &Machine, constant: &Constant, by: &[i64]) -> Vec<String> {
     match (&constant.domain, constant.amount) {
-        (Domain::Quantity(limits), Some(amount)) => {
+        (ValueDomain::Quantity(limits), Some(amount)) => {
             let share = |percent: i64| (amount as f64 * (100 + percent) as f64 / 100.0).round();
             let mut amounts: Vec<u64> = by.iter().map(|&percent| share(percent) as u64).collect();
             amounts.dedup();
@@ -266,11 +266,11 @@ fn values(machine: &Machine, constant: &Constant, by: &[i64]) -> Vec<String> {
             let allowed = |value: &String| machine.with(&[(constant.name(), value)]).is_ok();
             written.filter(allowed).collect()
         }
-        (Domain::Words(words), _) => {
+        (ValueDomain::Words(words), _) => {
             let others = words.iter().filter(|word| **word != constant.value);
             others.map(|word| (*word).to_owned()).collect()
         }
-        (Domain::Quantity(_), None) => Vec::new(),
+        (ValueDomain::Quantity(_), None) => Vec::new(),
     }
 }
 

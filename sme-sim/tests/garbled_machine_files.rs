@@ -2,7 +2,7 @@
 //! machine that can be simulated or one line that says where the mistake is.
 
 use proptest::prelude::*;
-use sme_sim::machine::{Domain, Machine};
+use sme_sim::machine::{Machine, ValueDomain};
 use sme_sim::time::Time;
 
 const PROTOTYPE: &str = include_str!("../../machines/sme-prototype.toml");
@@ -183,7 +183,7 @@ proptest! {
     fn every_allowed_amount_is_accepted_and_no_other(which in 0usize..60, amount: u64, shift in 0u32..64) {
         let machine = prototype();
         let constant = &machine.constants()[which % machine.constants().len()];
-        let Domain::Quantity(limits) = &constant.domain else { return Ok(()); };
+        let ValueDomain::Quantity(limits) = &constant.domain else { return Ok(()); };
         let amount = if limits.power_of_two { 1 << shift } else { amount >> shift };
         let text = limits.dimension.write(amount);
         let allowed = (limits.least..=limits.most).contains(&amount);

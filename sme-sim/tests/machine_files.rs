@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use sme_sim::families::sme;
 use sme_sim::families::sme::spec::Arbitration;
-use sme_sim::machine::{Domain, Machine, Source, declared, family_names};
+use sme_sim::machine::{Machine, Source, ValueDomain, declared, family_names};
 use sme_sim::time::Time;
 
 const PROTOTYPE: &str = include_str!("../../machines/sme-prototype.toml");
@@ -270,17 +270,17 @@ fn every_constant_reaches_its_field() {
     for constant in machine.constants() {
         let name = constant.name();
         let value = match (&constant.domain, constant.amount) {
-            (Domain::Words(words), _) => {
+            (ValueDomain::Words(words), _) => {
                 let other = words.iter().find(|word| **word != constant.value);
                 other.unwrap().to_string()
             }
-            (Domain::Quantity(limits), Some(amount)) => {
+            (ValueDomain::Quantity(limits), Some(amount)) => {
                 let other = [amount / 2, amount * 2, amount + 1]
                     .into_iter()
                     .find(|other| *other != amount && limits.check(*other, "").is_ok());
                 limits.dimension.write(other.unwrap())
             }
-            (Domain::Quantity(_), None) => panic!("{name} has no amount"),
+            (ValueDomain::Quantity(_), None) => panic!("{name} has no amount"),
         };
         let changed = machine.with(&[(&name, &value)]).unwrap();
         let fields = changed_fields(&machine, &changed);

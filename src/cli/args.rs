@@ -24,7 +24,7 @@ use super::read::{
 };
 use crate::experiment::{
     Algorithm, DEFAULT_FAN_IN, DEFAULT_MAPPING, DEFAULT_TREE_SHAPE, EngineKind, Experiment,
-    FlagLayout, Form, Observe, Pin, Placement,
+    FlagLayout, Form, Observe, Pin, VariablePlacement,
 };
 use crate::report::stop::{Stop, one_line};
 use crate::report::{applies, row};
@@ -63,7 +63,7 @@ struct Axes {
     machines: Vec<Arc<Machine>>,
     engines: Vec<EngineKind>,
     algorithms: Vec<Algorithm>,
-    placements: Vec<Option<Placement>>,
+    placements: Vec<Option<VariablePlacement>>,
     topologies: Vec<Option<Topology>>,
     nodes: Vec<Option<u32>>,
     cores: Vec<Option<u32>>,
@@ -237,7 +237,7 @@ struct Draft {
     machine: Arc<Machine>,
     engine: EngineKind,
     algorithm: Algorithm,
-    placement: Option<Placement>,
+    placement: Option<VariablePlacement>,
     topology: Option<Topology>,
     nodes: Option<u32>,
     cores: Option<u32>,
@@ -300,11 +300,11 @@ impl Draft {
         Ok(experiment)
     }
 
-    fn checked_placement(&self) -> Result<Placement, Stop> {
-        let usual = Placement::usual(&self.machine);
+    fn checked_placement(&self) -> Result<VariablePlacement, Stop> {
+        let usual = VariablePlacement::usual(&self.machine);
         match self.placement {
             Some(placement) if placement.is_on_chip() != usual.is_on_chip() => {
-                let known = Placement::ALL.iter();
+                let known = VariablePlacement::ALL.iter();
                 let known = known.filter(|known| known.is_on_chip() == usual.is_on_chip());
                 let known: Vec<&str> = known.map(|known| known.name()).collect();
                 let machine = self.machine.name();
@@ -318,7 +318,7 @@ impl Draft {
         }
     }
 
-    fn checked_nodes(&self, placement: Placement) -> Result<u32, Stop> {
+    fn checked_nodes(&self, placement: VariablePlacement) -> Result<u32, Stop> {
         let needed = nodes_needed(self.algorithm, placement);
         let fill = |topology| nodes_on(&self.machine, topology);
         let positions = self.topology.as_ref().map(fill).transpose()?;
@@ -356,10 +356,10 @@ impl Draft {
 }
 
 /// How many nodes an algorithm insists on.
-fn nodes_needed(algorithm: Algorithm, placement: Placement) -> Option<u32> {
+fn nodes_needed(algorithm: Algorithm, placement: VariablePlacement) -> Option<u32> {
     match (algorithm, placement) {
-        (Algorithm::FlagPhase, Placement::Local | Placement::Engine) => Some(1),
-        (Algorithm::FlagPhase, Placement::Remote | Placement::Coherent) => Some(2),
+        (Algorithm::FlagPhase, VariablePlacement::Local | VariablePlacement::Engine) => Some(1),
+        (Algorithm::FlagPhase, VariablePlacement::Remote | VariablePlacement::Coherent) => Some(2),
         (Algorithm::Pthread, _) => Some(1),
         _ => None,
     }

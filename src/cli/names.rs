@@ -43,14 +43,14 @@ fn nearest<'a>(text: &str, known: &[&'a str]) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{Algorithm, Pin, Placement};
+    use crate::experiment::{Algorithm, Pin, VariablePlacement};
 
     #[test]
     fn every_name_parses_to_its_value() {
         for &algorithm in Algorithm::ALL {
             assert_eq!(parse(algorithm.name()), Ok(algorithm));
         }
-        for &placement in Placement::ALL {
+        for &placement in VariablePlacement::ALL {
             assert_eq!(parse(placement.name()), Ok(placement));
         }
         for &pin in Pin::ALL {
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn a_misspelt_name_gets_the_nearest() {
-        let error = parse::<Placement>("engin").unwrap_err();
+        let error = parse::<VariablePlacement>("engin").unwrap_err();
         assert_eq!(
             error,
             "'engin' is not known; did you mean 'engine'? (one of local, engine, remote, coherent, buffer, memory)"

@@ -10,7 +10,7 @@ use super::bench::{Bench, BenchError};
 use super::model::{Flush, Ports, PredictError, Prediction};
 use super::table::{Table, TableError};
 use super::transfer::Direction;
-use super::transition::Placement;
+use super::transition::CoreDistance;
 use super::tune::{Search, Setting};
 use crate::messages::job::{self, Job, Library};
 use crate::messages::pingpong::PingPong;
@@ -21,7 +21,7 @@ use crate::messages::{Measurement, SendCall};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compared {
     /// Where the two cores are.
-    pub placement: Placement,
+    pub placement: CoreDistance,
     /// Bytes of the message, a multiple of 8.
     pub message_bytes: NonZero<u64>,
     /// Bytes of a chunk, a multiple of 64.
@@ -144,7 +144,7 @@ mod tests {
         let bytes = |bytes| NonZero::new(bytes).unwrap();
         for machine in ["xeon-e5-2650", "opteron-6272"] {
             let bench = Bench::new(Arc::new(Machine::builtin(machine).unwrap())).unwrap();
-            for placement in [Placement::Socket, Placement::Remote] {
+            for placement in [CoreDistance::Socket, CoreDistance::Remote] {
                 let of = |message_bytes| {
                     let compared = Compared {
                         placement,

@@ -12,7 +12,7 @@ use super::point::{Node, What};
 use super::table::{Row, Table, TableError};
 use super::transfer::{Direction, Home, Transfer};
 use super::transition::{
-    Access, Curve, Holder, LocalCopy, Placement, State, Transition, TransitionError, Variant,
+    Access, CoreDistance, Curve, Holder, LocalCopy, State, Transition, TransitionError, Variant,
 };
 
 /// A figure.
@@ -86,7 +86,7 @@ impl Source {
     /// The experiments that it takes.
     fn needs(self) -> Vec<What> {
         let passes = |steps: &[Transition]| {
-            let pass = |&step| What::Pass(Curve::plain(step, Placement::Socket));
+            let pass = |&step| What::Pass(Curve::plain(step, CoreDistance::Socket));
             steps.iter().map(pass).collect()
         };
         match self {
@@ -192,19 +192,19 @@ impl Figure {
 /// The prediction for a message in chunks of Open MPI's, from the throughputs of [`STEPS`].
 fn message(overlap: Overlap, bytes: u64, passes: &[f64]) -> Result<f64, FigureError> {
     let rows = STEPS.iter().zip(passes).map(|(&step, &rate)| {
-        let curve = Curve::plain(step, Placement::Socket);
+        let curve = Curve::plain(step, CoreDistance::Socket);
         Row::new("simulated", curve, bytes, rate)
     });
     let table = Table::new(rows.collect::<Vec<_>>())?;
     let size = |bytes| NonZero::new(bytes).ok_or(FigureError::Empty);
-    let chunk = Transfer::of_open_mpi(Placement::Socket, bytes).chunk_bytes;
+    let chunk = Transfer::of_open_mpi(CoreDistance::Socket, bytes).chunk_bytes;
     let chunks = Chunks::new(size(bytes)?, size(chunk)?);
     let Prediction {
         sequential_gb_per_s,
         parallel_gb_per_s,
         pipelined_gb_per_s,
         ..
-    } = model::Transfer::of_paper(Placement::Socket).predict(&table, chunks)?;
+    } = model::Transfer::of_paper(CoreDistance::Socket).predict(&table, chunks)?;
     Ok(match overlap {
         Overlap::Sequential => sequential_gb_per_s,
         Overlap::Pipelined => pipelined_gb_per_s,
@@ -270,7 +270,7 @@ fn misses() -> Result<Figure, TransitionError> {
         ("store, in memory", Access::Store, State::Invalid),
     ] {
         let miss = Transition::new(access, LocalCopy::Miss, state)?;
-        lines.push(pass(name, Curve::plain(miss, Placement::Socket)));
+        lines.push(pass(name, Curve::plain(miss, CoreDistance::Socket)));
     }
     Ok(Figure {
         number: 2,
@@ -295,7 +295,7 @@ fn model_of_message() -> Figure {
             line("parallel", Overlap::Parallel),
             line("pipelined", Overlap::Pipelined),
             line("sequential", Overlap::Sequential),
-            transfer("transfer", Transfer::of_open_mpi(Placement::Socket, 8)),
+            transfer("transfer", Transfer::of_open_mpi(CoreDistance::Socket, 8)),
         ],
     }
 }
@@ -305,7 +305,7 @@ fn model_of_copy() -> Figure {
         name,
         source: Source::Copy(ports),
     };
-    let on_socket = |transition| Curve::plain(transition, Placement::Socket);
+    let on_socket = |transition| Curve::plain(transition, CoreDistance::Socket);
     Figure {
         number: 5,
         title: "The receiver's copy, and its accesses",
@@ -325,7 +325,7 @@ fn model_of_copy() -> Figure {
 
 fn reuse() -> Figure {
     let line = |name, reuses| {
-        let plain = Transfer::of_open_mpi(Placement::Socket, 8);
+        let plain = Transfer::of_open_mpi(CoreDistance::Socket, 8);
         transfer(name, Transfer { reuses, ..plain })
     };
     Figure {
@@ -343,7 +343,7 @@ fn reuse() -> Figure {
 }
 
 fn remote_flush() -> Result<Figure, TransitionError> {
-    let plain = Curve::plain(Transition::LMM, Placement::Remote);
+    let plain = Curve::plain(Transition::LMM, CoreDistance::Remote);
     Ok(Figure {
         number: 8,
         title: "Loads that miss modified lines, across sockets",
@@ -376,7 +376,7 @@ fn past_alone() -> Figure {
 
 fn past_whole() -> Figure {
     let line = |name, flush, home| {
-        let plain = Transfer::of_open_mpi(Placement::Remote, 8);
+        let plain = Transfer::of_open_mpi(CoreDistance::Remote, 8);
         let with = Transfer {
             flush,
             home,
@@ -403,7 +403,7 @@ fn past_whole() -> Figure {
 }
 
 fn shared_flush() -> Result<Figure, TransitionError> {
-    let plain = Curve::plain(Transition::SHS, Placement::Remote);
+    let plain = Curve::plain(Transition::SHS, CoreDistance::Remote);
     let large = (128 << 10, u64::MAX);
     Ok(Figure {
         number: 12,
@@ -420,7 +420,7 @@ fn shared_flush() -> Result<Figure, TransitionError> {
 }
 
 fn owned() -> Figure {
-    let on_socket = |transition| Curve::plain(transition, Placement::Socket);
+    let on_socket = |transition| Curve::plain(transition, CoreDistance::Socket);
     Figure {
         number: 13,
         title: "Stores that hit, within a die",
@@ -437,7 +437,7 @@ fn owned() -> Figure {
 
 fn direction() -> Figure {
     let line = |name, direction| {
-        let plain = Transfer::of_open_mpi(Placement::Socket, 8);
+        let plain = Transfer::of_open_mpi(CoreDistance::Socket, 8);
         transfer(name, Transfer { direction, ..plain })
     };
     Figure {

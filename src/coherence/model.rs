@@ -12,7 +12,7 @@ use std::num::NonZero;
 use thiserror::Error;
 
 use super::table::{LookupError, Table};
-use super::transition::{Curve, Placement, Transition, TransitionError, Variant};
+use super::transition::{CoreDistance, Curve, Transition, TransitionError, Variant};
 
 /// How the load and the store of a copy go together (Sec. III-C and IV-A).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,7 +218,7 @@ impl Flush {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// Where the cores are.
-    pub placement: Placement,
+    pub placement: CoreDistance,
     /// The buffer that the message is sent from.
     pub sender: Buffer,
     /// The buffer that it is received into.
@@ -234,7 +234,7 @@ pub struct Transfer {
 impl Transfer {
     /// The transfer of Eq. 2 and 3: both buffers reused, the shared one shared, no flush, separate
     /// ports.
-    pub fn of_paper(placement: Placement) -> Self {
+    pub fn of_paper(placement: CoreDistance) -> Self {
         Self {
             placement,
             sender: Buffer::Reused,

@@ -316,13 +316,13 @@ pub enum LookupError {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::transition::Placement;
+    use super::super::transition::CoreDistance;
     use super::*;
 
     const GOOD: &str = r#"{"machine":"m","access":"load","copy":"miss","state":"modified","holder":"socket","variant":"plain","buffer_bytes":1024,"gb_per_s":8.0}"#;
 
     fn lmm() -> Curve {
-        Curve::plain(Transition::LMM, Placement::Socket)
+        Curve::plain(Transition::LMM, CoreDistance::Socket)
     }
 
     fn parsed(text: &str) -> Result<Table, TableError> {
@@ -358,7 +358,7 @@ mod tests {
             "the table has LMM socket from 1024 to 8192 bytes, not at 8193"
         );
         assert!(table.throughput(lmm(), 1023).is_err());
-        let other = Curve::plain(Transition::LMM, Placement::Remote);
+        let other = Curve::plain(Transition::LMM, CoreDistance::Remote);
         let error = table.throughput(other, 1024).unwrap_err().to_string();
         assert_eq!(error, "the table has no row of LMM remote");
     }
@@ -429,7 +429,7 @@ mod tests {
     /// Any table with distinct sizes for a few curves.
     fn tables() -> impl Strategy<Value = Vec<Row>> {
         let curves: Vec<Curve> = Transition::all()
-            .map(|transition| Curve::plain(transition, Placement::Remote))
+            .map(|transition| Curve::plain(transition, CoreDistance::Remote))
             .collect();
         let point = (prop::sample::select(curves), 1..=MAX_BUFFER_BYTES);
         let points = prop::collection::btree_map(point, 1e-6..1e6, 1..30);

@@ -13,7 +13,7 @@ pub mod protocol;
 use self::protocol::{Act, Step};
 use super::bench::{Bench, BenchError, Core, MAX_BUFFER_BYTES};
 use super::model::Flush;
-use super::transition::Placement;
+use super::transition::CoreDistance;
 
 /// The direction in which the chunks of a ring are used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,7 +41,7 @@ sme_barrier::names!(Home, "home", { Sender => "sender", Receiver => "receiver" }
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Transfer {
     /// The other core, seen from the first.
-    pub placement: Placement,
+    pub placement: CoreDistance,
     /// Bytes of a message, a multiple of 8.
     pub message_bytes: u64,
     /// Bytes of a chunk, a multiple of 64: Open MPI has 32 KiB, MPICH 64 KiB.
@@ -64,7 +64,7 @@ pub struct Transfer {
 impl Transfer {
     /// Open MPI's: chunks of 32 KiB, eight of them, a ring for each sender in its own memory, both
     /// buffers used again.
-    pub fn of_open_mpi(placement: Placement, message_bytes: u64) -> Self {
+    pub fn of_open_mpi(placement: CoreDistance, message_bytes: u64) -> Self {
         Self {
             placement,
             message_bytes,

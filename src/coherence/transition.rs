@@ -209,14 +209,14 @@ impl FromStr for Transition {
 
 /// Two cores relative to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Placement {
+pub enum CoreDistance {
     /// On the same socket.
     Socket,
     /// On different sockets.
     Remote,
 }
 
-sme_barrier::names!(Placement, "placement", { Socket => "socket", Remote => "remote" });
+sme_barrier::names!(CoreDistance, "placement", { Socket => "socket", Remote => "remote" });
 
 /// Where the other core that has a copy is, seen from the accessing core.
 ///
@@ -241,11 +241,11 @@ sme_barrier::names!(Holder, "holder", {
     Remote => "remote",
 });
 
-impl From<Placement> for Holder {
-    fn from(placement: Placement) -> Self {
+impl From<CoreDistance> for Holder {
+    fn from(placement: CoreDistance) -> Self {
         match placement {
-            Placement::Socket => Self::Socket,
-            Placement::Remote => Self::Remote,
+            CoreDistance::Socket => Self::Socket,
+            CoreDistance::Remote => Self::Remote,
         }
     }
 }
@@ -312,7 +312,7 @@ impl Curve {
     }
 
     /// The plain curve of `transition` with the other core, where it involves one, at `placement`.
-    pub fn plain(transition: Transition, placement: Placement) -> Self {
+    pub fn plain(transition: Transition, placement: CoreDistance) -> Self {
         let holder = match transition.involves_another_core() {
             true => placement.into(),
             false => Holder::Local,
@@ -352,7 +352,7 @@ impl Curve {
 /// the variants of those that a transfer goes through.
 pub fn of_tables() -> Vec<Curve> {
     let mut curves = Vec::new();
-    for &placement in Placement::ALL {
+    for &placement in CoreDistance::ALL {
         curves.extend(Transition::all().map(|of| Curve::plain(of, placement)));
         let varied = [
             (Transition::LMM, Variant::Flushed),
@@ -473,7 +473,7 @@ mod tests {
         assert_eq!(of(Variant::Flushed), 12 * 2);
         assert_eq!(of(Variant::NonTemporal), 6 * 2 + 3);
         assert_eq!(of(Variant::FlushedAfter), 6 * 2 + 3);
-        for &placement in Placement::ALL {
+        for &placement in CoreDistance::ALL {
             for transition in Transition::all() {
                 assert!(curves.contains(&Curve::plain(transition, placement)));
             }
@@ -482,8 +482,8 @@ mod tests {
 
     #[test]
     fn a_curve_is_shown_in_words() {
-        let remote = Curve::plain(Transition::SHS, Placement::Remote);
-        let silent = Curve::plain(Transition::LHM, Placement::Remote);
+        let remote = Curve::plain(Transition::SHS, CoreDistance::Remote);
+        let silent = Curve::plain(Transition::LHM, CoreDistance::Remote);
         assert_eq!(silent.to_string(), "LHM");
         assert_eq!(remote.to_string(), "SHS remote");
         let streamed = remote.with(Variant::NonTemporal).unwrap();

@@ -7,7 +7,7 @@ use super::bench::{Bench, BenchError};
 use super::model::{self, Chunks, Flush, Ports, PredictError, Prediction, SharedBuffer};
 use super::table::{Row, Table};
 use super::transfer::{Direction, Transfer};
-use super::transition::{Curve, Placement, Transition, Variant};
+use super::transition::{CoreDistance, Curve, Transition, Variant};
 
 /// The settings of a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Setting {
 #[derive(Clone, Debug)]
 pub struct Search {
     /// Where the cores are.
-    pub placement: Placement,
+    pub placement: CoreDistance,
     /// Bytes of the message.
     pub message_bytes: NonZero<u64>,
     /// Bytes of chunks.
@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    fn search(placement: Placement) -> Search {
+    fn search(placement: CoreDistance) -> Search {
         let bytes = |bytes| NonZero::new(bytes).unwrap();
         Search {
             placement,
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn every_setting_is_tried_once() {
-        let all = search(Placement::Socket).settings();
+        let all = search(CoreDistance::Socket).settings();
         assert_eq!(all.len(), 2 * 2 * 2 * 4);
         let different: BTreeSet<String> = all.iter().map(|of| format!("{of:?}")).collect();
         assert_eq!(different.len(), all.len());
@@ -186,7 +186,7 @@ mod tests {
     fn advice_is_confirmed() {
         for (machine, gains) in [("opteron-6272", true), ("xeon-e5-2650", false)] {
             let bench = Bench::new(Arc::new(Machine::builtin(machine).unwrap())).unwrap();
-            let search = search(Placement::Socket);
+            let search = search(CoreDistance::Socket);
             let table = Table::new(search.rows(&bench, Flush::ALL).unwrap()).unwrap();
             let same = Setting::of_open_mpi();
             let alternating = Setting {

@@ -18,7 +18,7 @@ use sme_sim::time::Time;
 use super::noise::Skews;
 use super::{
     Algorithm, EngineKind, Error, Experiment, FlagLayout, Observe, Outcome, PathStep, Pin,
-    Placement, ThreadEpisode, extras,
+    ThreadEpisode, VariablePlacement, extras,
 };
 use crate::homes::homes;
 use crate::progress::Watch;
@@ -99,13 +99,14 @@ impl Experiment {
     fn barrier(&self) -> Result<BarrierSpec, SpecError> {
         Ok(BarrierSpec {
             route: match self.placement {
-                Placement::Local | Placement::Coherent | Placement::Buffer | Placement::Memory => {
-                    Route::Nearest
-                }
-                Placement::Engine | Placement::Remote => Route::Global,
+                VariablePlacement::Local
+                | VariablePlacement::Coherent
+                | VariablePlacement::Buffer
+                | VariablePlacement::Memory => Route::Nearest,
+                VariablePlacement::Engine | VariablePlacement::Remote => Route::Global,
             },
             home: match self.placement {
-                Placement::Local if self.algorithm != Algorithm::Counter => 0,
+                VariablePlacement::Local if self.algorithm != Algorithm::Counter => 0,
                 _ => self.machine.shape().homes(self.nodes).start,
             },
             fan_in: self.fan_in,
@@ -131,7 +132,7 @@ impl Experiment {
             FlagLayout::Padded => Layout::padded(shape.line_bytes),
         };
         let base = match self.placement {
-            Placement::Memory => shape.buffer_bytes,
+            VariablePlacement::Memory => shape.buffer_bytes,
             _ => 0,
         };
         Layout { base, ..layout }.at(homes(shape, self.nodes))
@@ -141,7 +142,7 @@ impl Experiment {
     fn fits(&self, bytes: u64) -> Result<(), Full> {
         let shape = self.machine.shape();
         match self.placement {
-            Placement::Buffer if bytes > shape.buffer_bytes => Err(Full::Buffer {
+            VariablePlacement::Buffer if bytes > shape.buffer_bytes => Err(Full::Buffer {
                 needed: bytes,
                 available: shape.buffer_bytes,
             }),
@@ -212,7 +213,7 @@ impl Experiment {
     where
         B: Barrier<ThreadMemory> + 'static,
     {
-        let plan = Arc::new(Plan {
+        let plan = Arc::new(EpisodePlan {
             barrier,
             count: self.episodes,
             skews: self.skews(),
@@ -274,7 +275,7 @@ impl Experiment {
     /// first time.
     fn critical_path<B>(
         &self,
-        plan: &Arc<Plan<B>>,
+        plan: &Arc<EpisodePlan<B>>,
         times: &[SpanTimes],
     ) -> Result<Vec<PathStep>, Error>
     where
@@ -420,8 +421,8 @@ impl<'a> Counted<'a> {
     }
 }
 
-/// What all threads do, once for all of them.
-struct Plan<B> {
+/// The barrier and the lateness of threads in a run, shared by all of them.
+struct EpisodePlan<B> {
     barrier: B,
     count: u32,
     skews: Skews,
@@ -442,7 +443,7 @@ fn me(memory: &ThreadMemory) -> Member {
 )]
 fn episodes<B: Barrier<ThreadMemory>>(
     memory: ThreadMemory,
-    plan: Arc<Plan<B>>,
+    plan: Arc<EpisodePlan<B>>,
 ) -> impl Future<Output = ()> + Send {
     async move {
         let mut local = B::Local::default();
@@ -477,7 +478,13 @@ mod tests {
         let machine = Arc::new(Machine::builtin("sme-prototype")?);
         let simulator = Simulator::new(machine, 3, 1)?;
         let experiment = |algorithm| {
-            simulator.experiment(Variant::Prototype, algorithm, Placement::Local, 64, 16)
+            simulator.experiment(
+                Variant::Prototype,
+                algorithm,
+                VariablePlacement::Local,
+                64,
+                16,
+            )
         };
         for (algorithm, form, most) in [
             (Algorithm::Tree, Form::Auto, 200),

@@ -20,7 +20,7 @@ use sme_sim::observe::spans::SpanTimes;
 use sme_sim::time::Time;
 
 use super::direct::{self, Costs};
-use super::roles::{self, Plan};
+use super::roles::{self, LitmusPlan};
 use super::timing::{self, Timing};
 use super::{LitmusError, MemoryKind, Setting, Spread};
 use crate::homes::homes;
@@ -217,7 +217,7 @@ fn perform(
     setting: &Setting,
     test: &Arc<Test>,
     run: Run,
-) -> Result<(Box<dyn Readable>, Arc<Plan>), LitmusError> {
+) -> Result<(Box<dyn Readable>, Arc<LitmusPlan>), LitmusError> {
     let threads = test.threads.len() as u32;
     let nodes = setting.nodes_for(test);
     let starter = match setting.spread {
@@ -229,7 +229,7 @@ fn perform(
         None => 0,
     };
     let pinning = run.timing.pinning;
-    let plan = Arc::new(Plan {
+    let plan = Arc::new(LitmusPlan {
         route: match setting.memory {
             MemoryKind::Local => Route::Nearest,
             MemoryKind::Engine => Route::Global,

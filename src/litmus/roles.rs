@@ -66,8 +66,8 @@ const KEPT: u8 = 4;
 /// How long the crowd stores before the threads of the test begin.
 const CROWD_FIRST: Time = Time::from_ns(300);
 
-/// A run, once for all its threads.
-pub(super) struct Plan {
+/// The plan of a run of a litmus test, shared by all its threads.
+pub(super) struct LitmusPlan {
     pub(super) test: Arc<Test>,
     pub(super) timing: Timing,
     pub(super) route: Route,
@@ -91,7 +91,7 @@ pub(super) struct Plan {
     pub(super) reached: Mutex<FinalState>,
 }
 
-impl Plan {
+impl LitmusPlan {
     /// The lines that `node` and others reach: where they begin.
     fn shared(&self, node: u32) -> Place {
         let (node, before) = self.shared.locate(node);
@@ -202,7 +202,7 @@ impl Plan {
 }
 
 /// The program of `core` on `node`.
-pub(super) async fn perform(memory: ThreadMemory, node: u32, core: u32, plan: Arc<Plan>) {
+pub(super) async fn perform(memory: ThreadMemory, node: u32, core: u32, plan: Arc<LitmusPlan>) {
     if let Some(thread) = plan.thread_at(node, core) {
         test_thread(&memory, thread, &plan).await;
     } else if core == plan.starter && node == 0 {
@@ -212,7 +212,7 @@ pub(super) async fn perform(memory: ThreadMemory, node: u32, core: u32, plan: Ar
     }
 }
 
-async fn test_thread(memory: &ThreadMemory, thread: u32, plan: &Plan) {
+async fn test_thread(memory: &ThreadMemory, thread: u32, plan: &LitmusPlan) {
     let number = thread as usize;
     let (go, done) = (plan.go(memory, thread), plan.done(memory, thread));
     memory.wait(go, Until::Is(PREPARED)).await;
@@ -268,7 +268,7 @@ async fn test_thread(memory: &ThreadMemory, thread: u32, plan: &Plan) {
 }
 
 /// Writes back the copies that the node has of `locations`, and ends when they are at home.
-async fn bring_home(memory: &ThreadMemory, plan: &Plan, locations: &[usize]) {
+async fn bring_home(memory: &ThreadMemory, plan: &LitmusPlan, locations: &[usize]) {
     for &location in locations {
         memory
             .flush(plan.location(memory, location, plan.route))
@@ -278,7 +278,7 @@ async fn bring_home(memory: &ThreadMemory, plan: &Plan, locations: &[usize]) {
 }
 
 /// Ends when everything that the thread has sent to the homes of the locations is performed there.
-async fn all_at_home(memory: &ThreadMemory, plan: &Plan) {
+async fn all_at_home(memory: &ThreadMemory, plan: &LitmusPlan) {
     // A load does not overtake what was stored before on the same way.
     for location in 0..plan.homes.len() {
         let word = plan.location(memory, location, Route::Global);
@@ -287,7 +287,7 @@ async fn all_at_home(memory: &ThreadMemory, plan: &Plan) {
 }
 
 /// Performs the instructions of `thread`, each behind what leads to it.
-async fn perform_instructions(memory: &ThreadMemory, thread: u32, plan: &Plan) {
+async fn perform_instructions(memory: &ThreadMemory, thread: u32, plan: &LitmusPlan) {
     let number = thread as usize;
     let mut registers = plan.reached.lock().registers[number];
     let mut private = 0;
@@ -330,7 +330,7 @@ async fn perform_instructions(memory: &ThreadMemory, thread: u32, plan: &Plan) {
 }
 
 /// Lets one thread after the other load and store what no cache holds.
-async fn measure(memory: &ThreadMemory, thread: u32, plan: &Plan) {
+async fn measure(memory: &ThreadMemory, thread: u32, plan: &LitmusPlan) {
     memory.delay(STAGGER.times(thread.into())).await;
     let near = plan.private(memory, thread, 0, Route::Nearest);
     for name in [MISS, HIT] {
@@ -347,7 +347,7 @@ async fn measure(memory: &ThreadMemory, thread: u32, plan: &Plan) {
     memory.end(span).await;
 }
 
-async fn starter(memory: &ThreadMemory, plan: &Plan) {
+async fn starter(memory: &ThreadMemory, plan: &LitmusPlan) {
     let all_done = Flags {
         first: plan.done(memory, 0),
         stride: plan.line_bytes as u32,
@@ -391,7 +391,7 @@ async fn starter(memory: &ThreadMemory, plan: &Plan) {
 }
 
 /// Stores to the home of one location, beside it, so often that others have to wait.
-async fn one_of_crowd(memory: &ThreadMemory, node: u32, core: u32, plan: &Plan) {
+async fn one_of_crowd(memory: &ThreadMemory, node: u32, core: u32, plan: &LitmusPlan) {
     let Some(crowd) = plan.timing.crowd else {
         return;
     };

@@ -1,9 +1,9 @@
 //! Which parameters an algorithm looks at.
 
-use crate::experiment::{Algorithm, Placement};
+use crate::experiment::{Algorithm, VariablePlacement};
 
 /// `--placement`
-pub fn placement(algorithm: Algorithm, placement: Placement) -> bool {
+pub fn placement(algorithm: Algorithm, placement: VariablePlacement) -> bool {
     algorithm == Algorithm::FlagPhase || placement.is_on_chip()
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::command::{sme, sme_in, stdout, text};
-use sme::experiment::{Algorithm, FlagLayout, Pin, Placement};
+use sme::experiment::{Algorithm, FlagLayout, Pin, VariablePlacement};
 use sme::lock::Data;
 use sme::program::{CoherencePoint, Mapped};
 use sme_barrier::{Mapping, TreeShape};
@@ -231,7 +231,7 @@ fn help_lists_every_name() {
     for command in ["barrier", "sweep", "native"] {
         let help = stdout(&format!("{command} --help"));
         let of_machines = [
-            Placement::NAMES,
+            VariablePlacement::NAMES,
             Pin::NAMES,
             TreeShape::NAMES,
             Mapping::NAMES,

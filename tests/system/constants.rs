@@ -16,7 +16,7 @@ use sme_memory::{
     Cacheable, Capability, Futex, Interrupts, Memory, Place, Register, Route, Spawn, Tagged,
     TestAndSet, Timer, Until,
 };
-use sme_sim::machine::{Constant, Domain, Machine, Setup};
+use sme_sim::machine::{Constant, Machine, Setup, ValueDomain};
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
@@ -280,13 +280,13 @@ fn large_arrays(name: &str, set: Option<&str>) -> String {
 /// limits.
 fn changes(constant: &Constant) -> Vec<(Change, String)> {
     match &constant.domain {
-        Domain::Words(words) => {
+        ValueDomain::Words(words) => {
             let others = words.iter().filter(|word| **word != constant.value);
             others
                 .map(|word| (Change::Other, (*word).to_owned()))
                 .collect()
         }
-        Domain::Quantity(limits) => {
+        ValueDomain::Quantity(limits) => {
             let now = constant.amount.unwrap();
             // Of a constant that is 0 neither is a change.
             let changes = [(Change::Halved, now / 2), (Change::Doubled, now * 2)];

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use sme::experiment::{Algorithm, Error, Observe, Placement as Where};
+use sme::experiment::{Algorithm, Error, Observe, VariablePlacement as Where};
 use sme::messages::job::{self, Job, Library};
 use sme::messages::processor::Core;
 use sme::program::{Kernel, Mapped, Program};

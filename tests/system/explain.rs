@@ -7,7 +7,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use sme::experiment::{
     Algorithm, Disturbance, EngineKind, Experiment, FlagLayout, Form, Observe, Outcome, Part,
-    PathStep, Pin, Placement,
+    PathStep, Pin, VariablePlacement,
 };
 use sme::progress::Silent;
 use sme_barrier::{
@@ -36,7 +36,7 @@ fn experiment(algorithm: Algorithm, nodes: u32, cores: u32) -> Experiment {
         engine: EngineKind::Cycle,
         machine: machine(&[]),
         algorithm,
-        placement: Placement::Local,
+        placement: VariablePlacement::Local,
         topology: Topology::for_nodes(nodes),
         nodes,
         cores,
@@ -97,10 +97,10 @@ fn anything() -> impl Strategy<Value = Experiment> {
         Just(Algorithm::Pthread),
     ];
     let placement = prop_oneof![
-        Just(Placement::Local),
-        Just(Placement::Engine),
-        Just(Placement::Remote),
-        Just(Placement::Coherent),
+        Just(VariablePlacement::Local),
+        Just(VariablePlacement::Engine),
+        Just(VariablePlacement::Remote),
+        Just(VariablePlacement::Coherent),
     ];
     let layout = prop_oneof![
         Just(None),
@@ -120,10 +120,12 @@ fn anything() -> impl Strategy<Value = Experiment> {
             let (nodes, cores, episodes, fan_in) = sizes;
             let (seed, skew, workers) = rest;
             let (nodes, placement) = match (algorithm, placement) {
-                (Algorithm::Pthread, _) => (1, Placement::Local),
-                (Algorithm::FlagPhase, Placement::Local | Placement::Engine) => (1, placement),
+                (Algorithm::Pthread, _) => (1, VariablePlacement::Local),
+                (Algorithm::FlagPhase, VariablePlacement::Local | VariablePlacement::Engine) => {
+                    (1, placement)
+                }
                 (Algorithm::FlagPhase, _) => (2, placement),
-                _ => (nodes, Placement::Local),
+                _ => (nodes, VariablePlacement::Local),
             };
             let grid = if torus {
                 TopologyKind::Torus
@@ -373,7 +375,7 @@ fn the_path_is_critical() {
 #[test]
 fn polling_over_the_engine_is_mostly_queueing() {
     let mut polling = experiment(Algorithm::FlagPhase, 1, 16);
-    polling.placement = Placement::Engine;
+    polling.placement = VariablePlacement::Engine;
     polling.episodes = 5;
     let outcome = run(&polling, true);
     let spent = |part| -> u64 {

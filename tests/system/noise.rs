@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use sme::experiment::noise::{
     Disturbance, Noise, NoiseGaps, NoiseLengths, SkewDistribution, noise,
 };
-use sme::experiment::{Algorithm, Experiment, Observe, Outcome, Part, Placement};
+use sme::experiment::{Algorithm, Experiment, Observe, Outcome, Part, VariablePlacement};
 use sme::progress::Silent;
 use sme::validate::papers::sme::points::Variant;
 use sme::validate::papers::sme::simulator::Simulator;
@@ -27,7 +27,7 @@ fn experiment(algorithm: Algorithm, nodes: u32, cores: u32, episodes: u32) -> Ex
         ..simulator.experiment(
             Variant::Prototype,
             algorithm,
-            Placement::Local,
+            VariablePlacement::Local,
             nodes,
             cores,
         )

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use sme::experiment::{Algorithm, Placement};
+use sme::experiment::{Algorithm, VariablePlacement};
 use sme::fit::Surface;
 use sme::program::Mapped;
 use sme::progress::Silent;
@@ -119,7 +119,7 @@ impl Analytic {
         &self,
         variant: Variant,
         algorithm: Algorithm,
-        placement: Placement,
+        placement: VariablePlacement,
         nodes: u32,
         cores: u32,
     ) -> f64 {
@@ -128,10 +128,10 @@ impl Analytic {
             (Algorithm::Tree, _) => self.tree(n, c),
             (Algorithm::Flat, _) => self.flat(n, c),
             (Algorithm::Pthread, _) => 147.0,
-            (_, Placement::Local) => 5.1,
-            (_, Placement::Engine) if variant == Variant::AsicLatencies => 44.0,
-            (_, Placement::Engine) => self.engine(c),
-            (_, Placement::Remote) => 5.0 * n * c,
+            (_, VariablePlacement::Local) => 5.1,
+            (_, VariablePlacement::Engine) if variant == Variant::AsicLatencies => 44.0,
+            (_, VariablePlacement::Engine) => self.engine(c),
+            (_, VariablePlacement::Remote) => 5.0 * n * c,
             (_, _) if self.0 == Wrong::LateGain && cores == 16 => 161.0,
             _ => 1.2 * n * c,
         }

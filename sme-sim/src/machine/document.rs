@@ -13,13 +13,13 @@ use super::words::{did_you_mean, listed, nearest, quoted};
 /// A mistake in a machine file, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
-    pub(super) place: Place,
+    pub(super) place: DocumentPosition,
     pub(super) message: String,
 }
 
-/// Where a value was written.
+/// The position of a value in a machine file, or its override.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum DocumentPosition {
     /// A line of the file, counted from 1.
     Line(usize),
     /// Nowhere: it is missing from the file.
@@ -35,10 +35,10 @@ pub(super) struct Problems(Option<Problem>);
 
 impl Problems {
     /// Takes note of what is wrong at `place`; `message` is asked for only if nothing before it is.
-    pub(super) fn report(&mut self, place: Place, message: impl FnOnce() -> String) {
-        let line = |place: &Place| match place {
-            Place::Line(line) => *line,
-            Place::File | Place::Override { .. } => usize::MAX,
+    pub(super) fn report(&mut self, place: DocumentPosition, message: impl FnOnce() -> String) {
+        let line = |place: &DocumentPosition| match place {
+            DocumentPosition::Line(line) => *line,
+            DocumentPosition::File | DocumentPosition::Override { .. } => usize::MAX,
         };
         let known = self.0.as_ref().map(|problem| line(&problem.place));
         if known.is_none_or(|known| line(&place) < known) {
@@ -63,7 +63,7 @@ pub(super) struct Document {
     pub(super) description: String,
     pub(super) family: String,
     /// Where `family` stands.
-    pub(super) family_place: Place,
+    pub(super) family_place: DocumentPosition,
     pub(super) sections: Vec<Section>,
     pub(super) entries: Vec<Entry>,
     /// The mistakes found so far, apart from missing constants.
@@ -74,7 +74,7 @@ pub(super) struct Document {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Section {
     pub(super) name: String,
-    pub(super) place: Place,
+    pub(super) place: DocumentPosition,
 }
 
 /// One constant, as written.
@@ -83,7 +83,7 @@ pub(super) struct Entry {
     pub(super) section: String,
     pub(super) key: String,
     /// Where the value stands.
-    pub(super) place: Place,
+    pub(super) place: DocumentPosition,
     pub(super) value: Given,
     pub(super) source: Source,
     pub(super) reason: String,
@@ -163,7 +163,7 @@ impl Document {
             name: String::new(),
             description: String::new(),
             family: String::new(),
-            family_place: Place::File,
+            family_place: DocumentPosition::File,
             sections: Vec::new(),
             entries: Vec::new(),
             problems: Problems::default(),
@@ -195,7 +195,9 @@ impl Document {
             }
         }
         for required in missing {
-            parser.report(Place::File, || format!("{} is missing", quoted(required)));
+            parser.report(DocumentPosition::File, || {
+                format!("{} is missing", quoted(required))
+            });
         }
         document.problems = parser.problems;
         Ok(document)
@@ -208,12 +210,12 @@ struct Parser {
 }
 
 impl Parser {
-    fn report(&mut self, place: Place, message: impl FnOnce() -> String) {
+    fn report(&mut self, place: DocumentPosition, message: impl FnOnce() -> String) {
         self.problems.report(place, message);
     }
 
-    fn place<T>(&self, item: &Spanned<T>) -> Place {
-        Place::Line(self.lines.of_byte(item.span().start))
+    fn place<T>(&self, item: &Spanned<T>) -> DocumentPosition {
+        DocumentPosition::Line(self.lines.of_byte(item.span().start))
     }
 
     fn section(&mut self, section: &str, constants: &DeTable<'_>, entries: &mut Vec<Entry>) {
@@ -241,7 +243,7 @@ impl Parser {
     }
 
     /// The fields of the constant called `name`, whose key stands at `place`.
-    fn entry(&mut self, name: &str, place: Place, fields: &DeTable<'_>) -> Entry {
+    fn entry(&mut self, name: &str, place: DocumentPosition, fields: &DeTable<'_>) -> Entry {
         let mut entry = Entry::nothing(place.clone());
         let mut missing = vec!["value", "source", "where"];
         let mut source = None;
@@ -374,7 +376,7 @@ impl Parser {
 
 impl Entry {
     /// An entry of which nothing is known yet.
-    pub(super) fn nothing(place: Place) -> Self {
+    pub(super) fn nothing(place: DocumentPosition) -> Self {
         Entry {
             section: String::new(),
             key: String::new(),
@@ -457,7 +459,7 @@ fn syntax_problem(text: &str, error: &toml::de::Error) -> Problem {
         .unwrap_or("unreadable")
         .to_owned();
     Problem {
-        place: Place::Line(Lines::of(text.as_bytes()).of_byte(span.start)),
+        place: DocumentPosition::Line(Lines::of(text.as_bytes()).of_byte(span.start)),
         message: format!("not TOML: {message}{near}"),
     }
 }

@@ -15,7 +15,9 @@ use sme_memory::{Capabilities, Lacks};
 use thiserror::Error;
 
 use super::catalog::{BUILTINS, Builtin, FAMILIES, Registered};
-use super::document::{Document, Entry, Given, Lines, Place, Problem, Problems, Section, Source};
+use super::document::{
+    Document, DocumentPosition, Entry, Given, Lines, Problem, Problems, Section, Source,
+};
 use super::family::{CannotBuild, Family, Readable, started};
 use super::reader::{Constant, Reader};
 use super::shape::{Setup, Shape};
@@ -184,7 +186,7 @@ impl Machine {
                 return Err(wrong(format!("{key} is set twice")));
             }
             entry.value = Given::Override(text.to_owned());
-            entry.place = Place::Override {
+            entry.place = DocumentPosition::Override {
                 key: key.to_owned(),
                 text: text.to_owned(),
             };
@@ -418,7 +420,7 @@ fn row(constant: &Constant) -> [String; 4] {
 
 fn read_text(path: &Path) -> Result<String, Problem> {
     let whole = |message: String| Problem {
-        place: Place::File,
+        place: DocumentPosition::File,
         message,
     };
     // A pipe would be waited for without end, and already by opening it.
@@ -441,7 +443,7 @@ fn read_text(path: &Path) -> Result<String, Problem> {
     String::from_utf8(bytes).map_err(|error| {
         let line = Lines::of(error.as_bytes()).of_byte(error.utf8_error().valid_up_to());
         Problem {
-            place: Place::Line(line),
+            place: DocumentPosition::Line(line),
             message: "not UTF-8 text".to_owned(),
         }
     })
@@ -458,7 +460,7 @@ fn unknown_family(document: &Document) -> Problem {
     let first = document.problems.clone().first();
     match document.family.is_empty() {
         true => first.unwrap_or(Problem {
-            place: Place::File,
+            place: DocumentPosition::File,
             message,
         }),
         false => Problem {
@@ -495,13 +497,13 @@ fn located(file: &str, problem: Problem) -> MachineError {
     let message = problem.message;
     let file = printable(file);
     match problem.place {
-        Place::Line(line) => MachineError::Line {
+        DocumentPosition::Line(line) => MachineError::Line {
             file,
             line,
             message,
         },
-        Place::File => MachineError::File { file, message },
-        Place::Override { key, text } => MachineError::Override { key, text, message },
+        DocumentPosition::File => MachineError::File { file, message },
+        DocumentPosition::Override { key, text } => MachineError::Override { key, text, message },
     }
 }
 
@@ -544,7 +546,7 @@ impl Document {
             name: String::new(),
             description: String::new(),
             family: family.to_owned(),
-            family_place: Place::File,
+            family_place: DocumentPosition::File,
             sections: Vec::<Section>::new(),
             entries: Vec::new(),
             problems: Problems::default(),
@@ -561,7 +563,7 @@ impl Document {
             self.entries.push(Entry {
                 section: constant.section.to_owned(),
                 key: constant.key.to_owned(),
-                ..Entry::nothing(Place::File)
+                ..Entry::nothing(DocumentPosition::File)
             });
         }
     }

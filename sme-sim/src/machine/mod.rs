@@ -44,5 +44,5 @@ pub use family::{CannotBuild, Family, Readable, System};
 pub use file::{Machine, MachineError, declared, family_names};
 pub use quantity::{Dimension, Limits};
 pub use quantity_error::QuantityError;
-pub use reader::{Constant, Domain};
+pub use reader::{Constant, ValueDomain};
 pub use shape::{Coherence, Footprint, Pinning, Setup, Shape, Software};

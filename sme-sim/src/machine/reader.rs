@@ -8,7 +8,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::document::{Document, Entry, Given, Place, Problem, Problems, Source, plain};
+use super::document::{Document, DocumentPosition, Entry, Given, Problem, Problems, Source, plain};
 use super::quantity::{Delay, Dimension, Limits};
 use super::words::{did_you_mean, listed, nearest, quoted};
 use crate::parts::line_size::LineSize;
@@ -24,7 +24,7 @@ pub struct Constant {
     /// The meaning: the declaration's line.
     pub meaning: &'static str,
     /// The values that it may have.
-    pub domain: Domain,
+    pub domain: ValueDomain,
     /// The value as the file (or the override) writes it, such as `156 MHz`.
     pub value: String,
     /// The value in base units of its dimension; `None` where the value is a word.
@@ -39,7 +39,7 @@ pub struct Constant {
 
 /// The values that a constant may have.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Domain {
+pub enum ValueDomain {
     /// A quantity.
     Quantity(Limits),
     /// One of these words.
@@ -101,10 +101,10 @@ impl<'d> Reader<'d> {
                 .iter()
                 .find(|entry| entry.name() == **name)
         };
-        let overridden = |entry: &&Entry| matches!(entry.place, Place::Override { .. });
+        let overridden = |entry: &&Entry| matches!(entry.place, DocumentPosition::Override { .. });
         let blamed = names.iter().filter_map(entry).find(overridden);
         let blamed = blamed.or_else(|| names.iter().find_map(entry));
-        let place = blamed.map_or(Place::File, |entry| entry.place.clone());
+        let place = blamed.map_or(DocumentPosition::File, |entry| entry.place.clone());
         let name = names.first().copied().unwrap_or_default();
         self.problems
             .report(place, || format!("{name}: {}", message()));
@@ -335,7 +335,7 @@ impl SectionReader<'_, '_> {
             }
             Some((_, Given::Nothing)) | None => {}
         }
-        self.declare(key, Domain::Words(known), meaning, written, None);
+        self.declare(key, ValueDomain::Words(known), meaning, written, None);
         chosen.unwrap_or(&words[0]).1
     }
 
@@ -350,7 +350,7 @@ impl SectionReader<'_, '_> {
         if self.entry(key).is_some() {
             return self.word(key, words, meaning);
         }
-        let domain = Domain::Words(words.iter().map(|(word, _)| *word).collect());
+        let domain = ValueDomain::Words(words.iter().map(|(word, _)| *word).collect());
         let value = words.iter().find(|(_, meant)| *meant == default);
         let value = value.map_or_else(String::new, |(word, _)| (*word).to_owned());
         let constant = self.constant(key, domain, meaning, value, None);
@@ -393,7 +393,10 @@ impl SectionReader<'_, '_> {
 
     /// Declares a quantity that the file leaves out, so that it is `amount`.
     fn leave_out(&mut self, key: &'static str, limits: Limits, amount: u64, meaning: &'static str) {
-        let (domain, value) = (Domain::Quantity(limits), limits.dimension.write(amount));
+        let (domain, value) = (
+            ValueDomain::Quantity(limits),
+            limits.dimension.write(amount),
+        );
         let constant = self.constant(key, domain, meaning, value, Some(amount));
         self.reader.left_out.push(constant);
     }
@@ -423,12 +426,12 @@ impl SectionReader<'_, '_> {
                 Err(message) => self.report(place, key, message),
             }
         }
-        self.declare(key, Domain::Quantity(limits), meaning, text, amount);
+        self.declare(key, ValueDomain::Quantity(limits), meaning, text, amount);
         amount.unwrap_or(limits.least)
     }
 
     /// Returns the document's entry for `key`; notes it as missing if there is none.
-    fn given(&mut self, key: &'static str) -> Option<(Place, Given)> {
+    fn given(&mut self, key: &'static str) -> Option<(DocumentPosition, Given)> {
         let document = self.reader.document;
         if let Some(entry) = self.entry(key) {
             return Some((entry.place.clone(), entry.value.clone()));
@@ -437,7 +440,7 @@ impl SectionReader<'_, '_> {
             .sections
             .iter()
             .find(|section| section.name == self.section);
-        let place = section.map_or(Place::File, |section| section.place.clone());
+        let place = section.map_or(DocumentPosition::File, |section| section.place.clone());
         let message = match section {
             Some(_) => format!("{}.{key} is missing", self.section),
             None => format!(
@@ -457,7 +460,7 @@ impl SectionReader<'_, '_> {
             .find(|entry| entry.section == self.section && entry.key == key)
     }
 
-    fn report(&mut self, place: Place, key: &str, message: String) {
+    fn report(&mut self, place: DocumentPosition, key: &str, message: String) {
         let section = self.section;
         self.reader
             .problems
@@ -467,7 +470,7 @@ impl SectionReader<'_, '_> {
     fn declare(
         &mut self,
         key: &'static str,
-        domain: Domain,
+        domain: ValueDomain,
         meaning: &'static str,
         value: String,
         amount: Option<u64>,
@@ -479,7 +482,7 @@ impl SectionReader<'_, '_> {
     fn constant(
         &self,
         key: &'static str,
-        domain: Domain,
+        domain: ValueDomain,
         meaning: &'static str,
         value: String,
         amount: Option<u64>,

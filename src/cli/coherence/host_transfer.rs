@@ -5,7 +5,7 @@ use crate::cli::memory;
 use crate::coherence::measure::cpus::Cpus;
 use crate::coherence::measure::transfer::{HostTransfers, Report, Timed, measure};
 use crate::coherence::transfer::Transfer;
-use crate::coherence::transition::Placement;
+use crate::coherence::transition::CoreDistance;
 use crate::progress;
 use crate::report::row::Cell;
 use crate::report::stop::{Stop, to_stderr};
@@ -20,7 +20,7 @@ pub(super) fn rows(
     let first = transfers.first();
     let plan = HostTransfers {
         cpus: host.cpus()?,
-        placement: first.map_or(Placement::Socket, |transfer| transfer.placement),
+        placement: first.map_or(CoreDistance::Socket, |transfer| transfer.placement),
         transfers: transfers.to_vec(),
     };
     let pair = plan.check().map_err(stopped)?;

@@ -10,7 +10,7 @@ use crate::cli::memory;
 use crate::cli::read::{self, Values};
 use crate::coherence::measure::cpus::Cpus;
 use crate::coherence::measure::lines::LINE_BYTES;
-use crate::coherence::measure::run::{Plan, Report, measure};
+use crate::coherence::measure::run::{MeasurementPlan, Report, measure};
 use crate::coherence::transition::{Curve, Transition};
 use crate::progress;
 use crate::report::output::Output;
@@ -110,7 +110,7 @@ impl MeasureRun {
             largest as u64,
             memory::available(),
         )?;
-        let plan = Plan {
+        let plan = MeasurementPlan {
             machine: self.host.name(),
             cpus: self.host.cpus()?,
             sizes: self.sizes.clone(),

@@ -10,7 +10,7 @@ use crate::cli::flags::MachineFlags;
 use crate::cli::read::{self, Values};
 use crate::coherence::bench::{Bench, BenchError, MAX_BUFFER_BYTES};
 use crate::coherence::transfer::Transfer;
-use crate::coherence::transition::Placement;
+use crate::coherence::transition::CoreDistance;
 use crate::report::stop::Stop;
 
 /// The machine.
@@ -94,7 +94,7 @@ impl MessageFlags {
         let chunk = read::one("--chunk", sizes("--chunk", &self.chunk, 64, Values::One)?)?;
         let ring = read::numbers("--ring", &self.ring, 1, most_chunks, Values::One)?;
         let ring = read::one("--ring", ring)? as u32;
-        let placement: Placement = read::name("--placement", &self.placement)?;
+        let placement: CoreDistance = read::name("--placement", &self.placement)?;
         let transfers = messages.into_iter().map(|message_bytes| Transfer {
             chunk_bytes: chunk,
             ring,

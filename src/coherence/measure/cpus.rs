@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use super::MeasureError;
-use crate::coherence::transition::Placement;
+use crate::coherence::transition::CoreDistance;
 
 /// Where Linux tells of its CPUs.
 const SYSFS: &str = "/sys/devices/system/cpu";
@@ -24,12 +24,12 @@ pub struct Cpu {
     /// Its number in Linux.
     pub id: usize,
     /// Its socket and the core in it, where the system tells.
-    pub place: Option<Place>,
+    pub place: Option<SocketCore>,
 }
 
 /// A core of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SocketCore {
     /// The socket: `physical_package_id`.
     pub socket: i64,
     /// The core in it: `core_id`.
@@ -45,7 +45,7 @@ impl Cpu {
             (read >= 0).then_some(read)
         };
         let place = || {
-            Some(Place {
+            Some(SocketCore {
                 socket: number("physical_package_id")?,
                 core: number("core_id")?,
             })
@@ -54,10 +54,10 @@ impl Cpu {
     }
 
     /// Where the other CPU is; on the same socket if the system does not tell.
-    pub fn placement_of(self, other: Self) -> Placement {
+    pub fn placement_of(self, other: Self) -> CoreDistance {
         match (self.place, other.place) {
-            (Some(here), Some(there)) if here.socket != there.socket => Placement::Remote,
-            _ => Placement::Socket,
+            (Some(here), Some(there)) if here.socket != there.socket => CoreDistance::Remote,
+            _ => CoreDistance::Socket,
         }
     }
 
@@ -118,7 +118,7 @@ impl Cpus {
     fn chosen(cpus: &[Cpu]) -> Option<Self> {
         let (&measuring, others) = cpus.split_first()?;
         let mut holders: Vec<Cpu> = Vec::new();
-        for &placement in Placement::ALL {
+        for &placement in CoreDistance::ALL {
             let there = others
                 .iter()
                 .filter(|&&cpu| measuring.placement_of(cpu) == placement);
@@ -140,7 +140,7 @@ impl Cpus {
     }
 
     /// The holders at `placement`, by their positions among all.
-    pub fn holders_at(&self, placement: Placement) -> Vec<usize> {
+    pub fn holders_at(&self, placement: CoreDistance) -> Vec<usize> {
         let there = |&at: &usize| self.measuring.placement_of(self.holders[at]) == placement;
         (0..self.holders.len()).filter(there).collect()
     }
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     fn cpu(id: usize, socket: i64, core: i64) -> Cpu {
-        let place = Some(Place { socket, core });
+        let place = Some(SocketCore { socket, core });
         Cpu { id, place }
     }
 
@@ -224,8 +224,8 @@ mod tests {
         assert_eq!(holders(&cpus[..1]), [0; 0]);
         assert_eq!(Cpus::chosen(&[]), None);
         let all = Cpus::chosen(&cpus).unwrap();
-        assert_eq!(all.holders_at(Placement::Socket), [0, 1]);
-        assert_eq!(all.holders_at(Placement::Remote), [2, 3]);
+        assert_eq!(all.holders_at(CoreDistance::Socket), [0, 1]);
+        assert_eq!(all.holders_at(CoreDistance::Remote), [2, 3]);
     }
 
     #[test]

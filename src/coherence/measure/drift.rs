@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::coherence::transition::Placement;
+use crate::coherence::transition::CoreDistance;
 
 /// By which factor a round trip may differ: before a row from that after it, and either from the
 /// median of all rows.
@@ -18,7 +18,7 @@ pub struct Trips {
     /// The other CPU.
     pub cpu: usize,
     /// Where it is.
-    pub placement: Placement,
+    pub placement: CoreDistance,
     /// The round trip before the row (ns).
     pub before: f64,
     /// The round trip after it (ns).
@@ -47,7 +47,7 @@ pub struct RoundTrip {
     /// The other CPU.
     pub cpu: usize,
     /// Where it is.
-    pub placement: Placement,
+    pub placement: CoreDistance,
     /// The median of all before and after rows (ns).
     pub ns: f64,
 }
@@ -65,14 +65,14 @@ pub struct Settled<R> {
 
 /// Compares the round trips of all rows.
 pub fn settled<R>(candidates: Vec<Candidate<R>>) -> Settled<R> {
-    let mut of_cpu: BTreeMap<usize, (Placement, Vec<f64>)> = BTreeMap::new();
+    let mut of_cpu: BTreeMap<usize, (CoreDistance, Vec<f64>)> = BTreeMap::new();
     for trips in candidates.iter().filter_map(|candidate| candidate.trips) {
         let (_, all) = of_cpu
             .entry(trips.cpu)
             .or_insert((trips.placement, Vec::new()));
         all.extend([trips.before, trips.after]);
     }
-    let median = |(cpu, (placement, mut all)): (usize, (Placement, Vec<f64>))| {
+    let median = |(cpu, (placement, mut all)): (usize, (CoreDistance, Vec<f64>))| {
         all.sort_unstable_by(f64::total_cmp);
         // Of an even number the upper one of the middle; there are two for each row.
         let ns = all[all.len() / 2];
@@ -120,7 +120,7 @@ mod tests {
             row,
             trips: trips.map(|(cpu, before, after)| Trips {
                 cpu,
-                placement: Placement::Socket,
+                placement: CoreDistance::Socket,
                 before,
                 after,
             }),

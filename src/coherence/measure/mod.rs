@@ -29,7 +29,7 @@ use thiserror::Error;
 use self::cpus::Cpus;
 use self::recipe::Unmeasurable;
 use super::bench::BenchError;
-use super::transition::Placement;
+use super::transition::CoreDistance;
 
 /// Why nothing was measured.
 #[derive(Debug, Error)]
@@ -77,7 +77,7 @@ pub enum MeasureError {
         /// The CPUs that there are.
         cpus: Cpus,
         /// The placement.
-        placement: Placement,
+        placement: CoreDistance,
     },
     /// A message, a chunk or a ring is none, or too large.
     #[error(transparent)]
@@ -106,12 +106,12 @@ pub enum Flushed {
 }
 
 /// The CPUs of `cpus`, none of which is at `placement`.
-fn no_holder(cpus: &Cpus, placement: Placement) -> String {
+fn no_holder(cpus: &Cpus, placement: CoreDistance) -> String {
     let first = cpus.measuring;
     let others = cpus.holders.iter().map(|&other| {
         let place = match first.placement_of(other) {
-            Placement::Socket => "on its socket",
-            Placement::Remote => "on another socket",
+            CoreDistance::Socket => "on its socket",
+            CoreDistance::Remote => "on another socket",
         };
         format!("CPU {} {place}", other.id)
     });
@@ -121,8 +121,8 @@ fn no_holder(cpus: &Cpus, placement: Placement) -> String {
         false => others.join(", "),
     };
     let wanted = match placement {
-        Placement::Socket => "on the socket",
-        Placement::Remote => "on another socket than that",
+        CoreDistance::Socket => "on the socket",
+        CoreDistance::Remote => "on another socket than that",
     };
     format!(
         "needs a CPU {wanted} of CPU {}; there is {others}",

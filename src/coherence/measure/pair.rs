@@ -293,7 +293,7 @@ mod tests {
     use crate::coherence::model::Flush;
     use crate::coherence::transfer::protocol::testing::transfers;
     use crate::coherence::transfer::{Direction, Home};
-    use crate::coherence::transition::Placement;
+    use crate::coherence::transition::CoreDistance;
 
     /// What core 0 and core 1 return, on threads that are pinned nowhere.
     fn played(pair: &Pair) -> [Result<Vec<u64>, MeasureError>; 2] {
@@ -331,7 +331,7 @@ mod tests {
                             home,
                             reuses: (reuse & 1 == 0, reuse & 2 == 0),
                             rounds: 2,
-                            ..Transfer::of_open_mpi(Placement::Socket, 5 * 256 + 128)
+                            ..Transfer::of_open_mpi(CoreDistance::Socket, 5 * 256 + 128)
                         });
                     }
                 }

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use crate::coherence::transition::{self, Access, Curve, LocalCopy, Placement, State, Variant};
+use crate::coherence::transition::{self, Access, CoreDistance, Curve, LocalCopy, State, Variant};
 
 /// A thread of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,10 +58,10 @@ pub struct Means {
 }
 
 impl Means {
-    fn holders(&self, placement: Placement) -> usize {
+    fn holders(&self, placement: CoreDistance) -> usize {
         match placement {
-            Placement::Socket => self.on_socket,
-            Placement::Remote => self.remote,
+            CoreDistance::Socket => self.on_socket,
+            CoreDistance::Remote => self.remote,
         }
     }
 }
@@ -72,7 +72,7 @@ pub enum Unmeasurable {
     /// There are too few holders at a placement.
     Holders {
         /// Where.
-        placement: Placement,
+        placement: CoreDistance,
         /// How many it takes.
         needed: usize,
         /// How many there are.
@@ -94,8 +94,8 @@ impl fmt::Display for Unmeasurable {
             } => {
                 let plural = if needed == 1 { "" } else { "s" };
                 let place = match placement {
-                    Placement::Socket => "on the socket",
-                    Placement::Remote => "on another socket",
+                    CoreDistance::Socket => "on the socket",
+                    CoreDistance::Remote => "on another socket",
                 };
                 write!(
                     f,
@@ -148,8 +148,8 @@ pub fn recipe(curve: Curve, means: Means) -> Result<Recipe, Unmeasurable> {
     let is_in = |who| state.iter().any(|&(other, _)| other == who);
     let needed = usize::from(is_in(Holder)) + usize::from(is_in(Sharer));
     let placement = match curve.holder() {
-        transition::Holder::Remote => Placement::Remote,
-        _ => Placement::Socket,
+        transition::Holder::Remote => CoreDistance::Remote,
+        _ => CoreDistance::Socket,
     };
     let given = means.holders(placement);
     if given < needed {
@@ -298,7 +298,7 @@ mod tests {
             "SMI",
         ];
         assert_eq!(names, expected);
-        let lmm = Curve::plain(Transition::LMM, Placement::Remote);
+        let lmm = Curve::plain(Transition::LMM, CoreDistance::Remote);
         let reason = recipe(lmm, alone).unwrap_err().to_string();
         assert_eq!(reason, "needs 1 other CPU on another socket, and has 0");
     }

@@ -15,12 +15,12 @@ use super::steady::{clock_ns, steadily};
 use super::team::{Team, with_team};
 use crate::coherence::table::Row;
 use crate::coherence::transition::of_tables;
-use crate::coherence::transition::{Curve, Holder, Placement, Transition};
+use crate::coherence::transition::{CoreDistance, Curve, Holder, Transition};
 use crate::progress::Watch;
 
-/// A measurement.
+/// The plan of a measurement.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct MeasurementPlan {
     /// The name in the rows.
     pub machine: String,
     /// The CPUs.
@@ -50,11 +50,11 @@ pub struct Report {
 ///
 /// # Errors
 /// The system gives no threads, CPUs or memory.
-pub fn measure(plan: &Plan, watch: &dyn Watch) -> Result<Report, MeasureError> {
+pub fn measure(plan: &MeasurementPlan, watch: &dyn Watch) -> Result<Report, MeasureError> {
     let largest = plan.sizes.iter().copied().max().unwrap_or_default();
     let means = Means {
-        on_socket: plan.cpus.holders_at(Placement::Socket).len(),
-        remote: plan.cpus.holders_at(Placement::Remote).len(),
+        on_socket: plan.cpus.holders_at(CoreDistance::Socket).len(),
+        remote: plan.cpus.holders_at(CoreDistance::Remote).len(),
         has_flush: HAS_FLUSH,
         has_owned: has_owned(),
     };
@@ -115,7 +115,7 @@ pub struct Dropped {
 }
 
 struct Run<'r> {
-    plan: &'r Plan,
+    plan: &'r MeasurementPlan,
     team: &'r Team<'r>,
     clock_ns: u64,
     measured: Vec<Candidate<(Curve, Row)>>,
@@ -125,8 +125,8 @@ struct Run<'r> {
 impl Run<'_> {
     fn row(&mut self, curve: Curve, recipe: &Recipe, bytes: usize) -> Result<(), MeasureError> {
         let placement = match curve.holder() {
-            Holder::Remote => Placement::Remote,
-            Holder::Local | Holder::Socket => Placement::Socket,
+            Holder::Remote => CoreDistance::Remote,
+            Holder::Local | Holder::Socket => CoreDistance::Socket,
         };
         let holders = self.plan.cpus.holders_at(placement);
         let measured = steadily(
@@ -218,8 +218,8 @@ mod tests {
     use crate::coherence::table::Table;
     use crate::progress::Silent;
 
-    fn plan(cpus: Cpus) -> Plan {
-        Plan {
+    fn plan(cpus: Cpus) -> MeasurementPlan {
+        MeasurementPlan {
             machine: processor(),
             cpus,
             sizes: vec![1 << 16, 1 << 17],
@@ -229,7 +229,7 @@ mod tests {
     }
 
     /// Every curve is a row, dropped, or told with a reason: never lost.
-    fn is_accounted_for(plan: &Plan) -> Report {
+    fn is_accounted_for(plan: &MeasurementPlan) -> Report {
         let report = measure(plan, &Silent).unwrap();
         let curves = of_tables().into_iter();
         let wanted = |curve: &Curve| {
@@ -258,7 +258,7 @@ mod tests {
             assert!(trip.ns > 0.0);
         }
         if HAS_FLUSH {
-            let has_remote = !cpus.holders_at(Placement::Remote).is_empty();
+            let has_remote = !cpus.holders_at(CoreDistance::Remote).is_empty();
             assert_eq!(
                 report.unmeasurable.is_empty(),
                 has_remote && cpus.holders.len() > 3
@@ -284,7 +284,7 @@ mod tests {
         // Where there are no three CPUs two threads share one, and the row means nothing.
         let last = *cpus.holders.last().unwrap_or(&cpus.measuring);
         cpus.holders = vec![last, last];
-        let report = is_accounted_for(&Plan {
+        let report = is_accounted_for(&MeasurementPlan {
             transitions: vec!["LMS".parse().unwrap(), "SMS".parse().unwrap()],
             ..plan(cpus)
         });
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_buffer_too_small_for_the_clock_is_no_row() {
-        let report = is_accounted_for(&Plan {
+        let report = is_accounted_for(&MeasurementPlan {
             sizes: vec![LINE_BYTES],
             transitions: vec![Transition::LHM],
             ..plan(Cpus::default_of_process().unwrap())

@@ -9,7 +9,7 @@ use super::MeasureError;
 use super::drift::Trips;
 use super::recipe::Pass;
 use super::team::Team;
-use crate::coherence::transition::Placement;
+use crate::coherence::transition::CoreDistance;
 use crate::quantile::nearest_rank;
 
 /// The percentile of the times of a row, by nearest rank: of 21 the third shortest. Interrupts and
@@ -43,7 +43,7 @@ pub fn low_ns(times: &[u64], clock_ns: u64) -> u64 {
 /// A thread is gone, or what `measure` returns.
 pub fn steadily(
     team: &Team<'_>,
-    (holders, used, placement): (&[usize], usize, Placement),
+    (holders, used, placement): (&[usize], usize, CoreDistance),
     (what, clock_ns): (&str, u64),
     mut measure: impl FnMut() -> Result<Vec<u64>, MeasureError>,
 ) -> Result<Result<(u64, Option<Trips>), String>, MeasureError> {

@@ -5,17 +5,17 @@
 //! use sme::coherence::measure::cpus::Cpus;
 //! use sme::coherence::measure::transfer::{HostTransfers, measure};
 //! use sme::coherence::transfer::Transfer;
-//! use sme::coherence::transition::Placement;
+//! use sme::coherence::transition::CoreDistance;
 //! use sme::progress::Silent;
 //!
 //! let transfer = Transfer {
 //!     rounds: 21,
-//!     ..Transfer::of_open_mpi(Placement::Socket, 1 << 20)
+//!     ..Transfer::of_open_mpi(CoreDistance::Socket, 1 << 20)
 //! };
 //! let report = measure(
 //!     &HostTransfers {
 //!         cpus: Cpus::default_of_process()?,
-//!         placement: Placement::Socket,
+//!         placement: CoreDistance::Socket,
 //!         transfers: vec![transfer],
 //!     },
 //!     &Silent,
@@ -43,7 +43,7 @@ use super::{Flushed, MeasureError};
 use crate::coherence::model::Flush;
 use crate::coherence::transfer::Transfer;
 use crate::coherence::transfer::protocol::Act;
-use crate::coherence::transition::Placement;
+use crate::coherence::transition::CoreDistance;
 use crate::progress::Watch;
 
 /// Round trips before those that are timed. Their messages are compared byte by byte; so is the
@@ -56,7 +56,7 @@ pub struct HostTransfers {
     /// The measuring CPU is the first core, the first holder at the placement the second one.
     pub cpus: Cpus,
     /// Where the second core is.
-    pub placement: Placement,
+    pub placement: CoreDistance,
     /// The transfers, whose own placement is not looked at. `rounds` is how often each is timed.
     pub transfers: Vec<Transfer>,
 }
@@ -200,7 +200,7 @@ mod tests {
     fn transfers() -> Vec<Transfer> {
         let of = |message_bytes| Transfer {
             rounds: 3,
-            ..Transfer::of_open_mpi(Placement::Socket, message_bytes)
+            ..Transfer::of_open_mpi(CoreDistance::Socket, message_bytes)
         };
         [4096, 65536, 1 << 20].map(of).to_vec()
     }
@@ -208,7 +208,7 @@ mod tests {
     /// Two CPUs, or one twice where there is no other on its socket.
     fn two_cpus() -> Cpus {
         let mut cpus = Cpus::default_of_process().unwrap();
-        if cpus.holders_at(Placement::Socket).is_empty() {
+        if cpus.holders_at(CoreDistance::Socket).is_empty() {
             cpus.holders.push(cpus.measuring);
         }
         cpus
@@ -218,7 +218,7 @@ mod tests {
     fn is_accounted_for(cpus: Cpus, transfers: Vec<Transfer>) {
         let plan = HostTransfers {
             cpus,
-            placement: Placement::Socket,
+            placement: CoreDistance::Socket,
             transfers,
         };
         let report = measure(&plan, &Silent).unwrap();
@@ -268,7 +268,7 @@ mod tests {
         };
         let id = alone.measuring.id;
         assert_eq!(
-            refused(alone.clone(), Placement::Remote, plain),
+            refused(alone.clone(), CoreDistance::Remote, plain),
             format!("needs a CPU on another socket than that of CPU {id}; there is no other CPU")
         );
         let twice = Cpus {
@@ -276,13 +276,13 @@ mod tests {
             ..alone
         };
         assert_eq!(
-            refused(twice, Placement::Remote, plain),
+            refused(twice, CoreDistance::Remote, plain),
             format!(
                 "needs a CPU on another socket than that of CPU {id}; there is CPU {id} on its \
                  socket"
             )
         );
-        let refused = |transfer| refused(two_cpus(), Placement::Socket, transfer);
+        let refused = |transfer| refused(two_cpus(), CoreDistance::Socket, transfer);
         assert_eq!(refused(with(72, 64)), "72 bytes is no multiple of 64");
         assert!(refused(with(64, 0)).contains("a buffer of 0 bytes"));
         assert!(refused(Transfer { rounds: 0, ..plain }).contains("a buffer of"));
@@ -293,7 +293,7 @@ mod tests {
         let plain = transfers()[0];
         let plan = |transfers| HostTransfers {
             cpus: two_cpus(),
-            placement: Placement::Socket,
+            placement: CoreDistance::Socket,
             transfers,
         };
         let rings = 2 * 8 * (32 << 10);

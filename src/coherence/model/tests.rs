@@ -168,7 +168,7 @@ fn table() -> Table {
         ("SHO", 5.0),
     ];
     let rows = rates.map(|(name, rate)| {
-        let curve = Curve::plain(name.parse().unwrap(), Placement::Socket);
+        let curve = Curve::plain(name.parse().unwrap(), CoreDistance::Socket);
         [1024, 1 << 20].map(|bytes| Row::new("m", curve, bytes, rate))
     });
     Table::new(rows.into_iter().flatten()).unwrap()
@@ -186,7 +186,7 @@ fn bound(transfer: Transfer) -> (f64, f64, String) {
 
 #[test]
 fn each_option_takes_its_transition() {
-    let paper = Transfer::of_paper(Placement::Socket);
+    let paper = Transfer::of_paper(CoreDistance::Socket);
     let names = paper.steps().unwrap().map(|step| step.to_string());
     assert_eq!(names, ["LHM", "SHS socket", "LMM socket", "SHM"]);
     assert_eq!(bound(paper), (10.0, 6.0, "LMM socket".into()));
@@ -225,7 +225,7 @@ fn flushes_take_their_variants() {
     let steps = |flush| {
         let transfer = Transfer {
             flush,
-            ..Transfer::of_paper(Placement::Remote)
+            ..Transfer::of_paper(CoreDistance::Remote)
         };
         let steps = transfer.steps().unwrap();
         [steps[1].to_string(), steps[2].to_string()]
@@ -243,14 +243,14 @@ fn flushes_take_their_variants() {
     let contradiction = Transfer {
         flush: Flush::Receiver,
         shared: SharedBuffer::Modified,
-        ..Transfer::of_paper(Placement::Remote)
+        ..Transfer::of_paper(CoreDistance::Remote)
     };
     assert!(contradiction.steps().is_err());
 }
 
 #[test]
 fn a_message_is_predicted_by_hand() {
-    let paper = Transfer::of_paper(Placement::Socket);
+    let paper = Transfer::of_paper(CoreDistance::Socket);
     let prediction = paper.predict(&table(), chunks(2500, 1000)).unwrap();
     // Sender 10 B/ns, receiver 6 B/ns; chunks of 1000, 1000 and 500 B.
     let time = 100.0 + 1000.0 / 6.0 + 1000.0 / 6.0 + 500.0 / 6.0;
@@ -262,10 +262,10 @@ fn a_message_is_predicted_by_hand() {
 
 #[test]
 fn what_the_table_lacks_is_named() {
-    let remote = Transfer::of_paper(Placement::Remote);
+    let remote = Transfer::of_paper(CoreDistance::Remote);
     let error = remote.predict(&table(), chunks(65536, 1)).unwrap_err();
     assert_eq!(error.to_string(), "the table has no row of SHS remote");
-    let paper = Transfer::of_paper(Placement::Socket);
+    let paper = Transfer::of_paper(CoreDistance::Socket);
     let error = paper.predict(&table(), chunks(1, 1)).unwrap_err();
     assert_eq!(
         error.to_string(),

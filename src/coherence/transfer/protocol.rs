@@ -142,7 +142,7 @@ pub(crate) mod testing {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::coherence::transition::Placement;
+    use crate::coherence::transition::CoreDistance;
 
     /// Any setting of a ring of up to five chunks of up to three lines, for messages of up to 20.
     pub fn transfers() -> impl Strategy<Value = Transfer> {
@@ -156,7 +156,7 @@ pub(crate) mod testing {
         (lines, names).prop_map(|((message, chunk, ring, rounds), names)| {
             let (direction, flush, home, reuses) = names;
             Transfer {
-                placement: Placement::Socket,
+                placement: CoreDistance::Socket,
                 message_bytes: 64 * message,
                 chunk_bytes: 64 * chunk,
                 ring,
@@ -178,7 +178,7 @@ mod tests {
 
     use super::testing::transfers;
     use super::*;
-    use crate::coherence::transition::Placement;
+    use crate::coherence::transition::CoreDistance;
 
     const ROUNDS: u64 = 4;
 
@@ -371,7 +371,7 @@ mod tests {
                 chunk_bytes: 128,
                 ring: 2,
                 direction,
-                ..Transfer::of_open_mpi(Placement::Socket, 6 * 128)
+                ..Transfer::of_open_mpi(CoreDistance::Socket, 6 * 128)
             };
             assert_eq!(Interleaved::run(&transfer, &[false, true], None), Ok(()));
             for act in Act::ALL {

@@ -13,7 +13,7 @@ use crate::coherence::model::{self, Chunks, Flush};
 use crate::coherence::point::{Node, What, sizes};
 use crate::coherence::table::{Row, Table};
 use crate::coherence::transfer::{Direction, Home, Transfer};
-use crate::coherence::transition::{Curve, Holder, Placement, Transition, Variant};
+use crate::coherence::transition::{CoreDistance, Curve, Holder, Transition, Variant};
 use crate::validate::measure::{self, Measurements, Simulate};
 
 /// One experiment, on one of the nodes.
@@ -75,7 +75,7 @@ impl Coherent {
         let machines = [&self.intel, &self.amd].map(|bench| bench.machine().fitted());
         let constants = machines.into_iter().flatten();
         let fitted = constants.map(|fitted| Fit::constant(&fitted.name(), &fitted.fitted_to));
-        let chunk = Transfer::of_open_mpi(Placement::Socket, 8).chunk_bytes as f64;
+        let chunk = Transfer::of_open_mpi(CoreDistance::Socket, 8).chunk_bytes as f64;
         Box::new(Figures {
             on: ("coherence", On::new(self.intel.machine())),
             estimator: Box::new(estimator) as Box<EstimatorOf<Point>>,
@@ -122,14 +122,14 @@ fn pass(node: Node, curve: Curve, bytes: u64) -> Point {
 fn in_socket(transition: Transition, bytes: u64) -> Point {
     pass(
         Node::Intel,
-        Curve::plain(transition, Placement::Socket),
+        Curve::plain(transition, CoreDistance::Socket),
         bytes,
     )
 }
 
 /// The same across sockets, with the other's copy flushed before or not.
 fn across(transition: Transition, variant: Variant, bytes: u64) -> Point {
-    let plain = Curve::plain(transition, Placement::Remote);
+    let plain = Curve::plain(transition, CoreDistance::Remote);
     pass(Node::Intel, plain.with(variant).unwrap_or(plain), bytes)
 }
 
@@ -245,9 +245,9 @@ fn copy_share(measured: &Measurements<Point>) -> Result<Finding, String> {
     Ok(Finding::of(parallel).provided(met, what))
 }
 
-const BOTH: [Placement; 2] = [Placement::Socket, Placement::Remote];
+const BOTH: [CoreDistance; 2] = [CoreDistance::Socket, CoreDistance::Remote];
 
-fn reused(placement: Placement, reuses: (bool, bool), bytes: u64) -> Point {
+fn reused(placement: CoreDistance, reuses: (bool, bool), bytes: u64) -> Point {
     let plain = Transfer::of_open_mpi(placement, bytes);
     transfer(Node::Intel, Transfer { reuses, ..plain })
 }
@@ -306,7 +306,7 @@ fn past_alone(flush: Flush, bytes: u64) -> Point {
 }
 
 fn past_whole(flush: Flush, home: Home, bytes: u64) -> Point {
-    let plain = Transfer::of_open_mpi(Placement::Remote, bytes);
+    let plain = Transfer::of_open_mpi(CoreDistance::Remote, bytes);
     let with = Transfer {
         flush,
         home,
@@ -348,12 +348,12 @@ fn past(measured: &Measurements<Point>) -> Result<Finding, String> {
     Ok(finding)
 }
 
-fn owned_curves(placement: Placement) -> [Curve; 2] {
+fn owned_curves(placement: CoreDistance) -> [Curve; 2] {
     [Transition::SHS, Transition::SHO].map(|transition| Curve::plain(transition, placement))
 }
 
 fn owned_points() -> Vec<Point> {
-    let places = [Placement::Socket, Placement::Remote];
+    let places = [CoreDistance::Socket, CoreDistance::Remote];
     let curves = places.into_iter().flat_map(owned_curves);
     let of = |curve| sizes(64 * KIB, MIB).map(move |bytes| pass(Node::Amd, curve, bytes));
     curves.flat_map(of).collect()
@@ -369,14 +369,14 @@ fn owned(measured: &Measurements<Point>) -> Result<Finding, String> {
             Ok(shared? / owned?)
         }))
     };
-    let remote = ratio(Placement::Remote)?;
+    let remote = ratio(CoreDistance::Remote)?;
     let met = (remote / 4.0 - 1.0).abs() <= 0.25;
     let what = format!("between sockets {remote:.2} times (4)");
-    Ok(Finding::of(ratio(Placement::Socket)?).provided(met, what))
+    Ok(Finding::of(ratio(CoreDistance::Socket)?).provided(met, what))
 }
 
 fn directed(node: Node, direction: Direction, bytes: u64) -> Point {
-    let plain = Transfer::of_open_mpi(Placement::Socket, bytes);
+    let plain = Transfer::of_open_mpi(CoreDistance::Socket, bytes);
     transfer(node, Transfer { direction, ..plain })
 }
 
@@ -435,7 +435,10 @@ fn window_sizes() -> impl Iterator<Item = u64> + Clone {
 }
 
 fn window_transfer(bytes: u64) -> Point {
-    transfer(Node::Intel, Transfer::of_open_mpi(Placement::Socket, bytes))
+    transfer(
+        Node::Intel,
+        Transfer::of_open_mpi(CoreDistance::Socket, bytes),
+    )
 }
 
 fn window_points() -> Vec<Point> {
@@ -452,7 +455,7 @@ fn window(measured: &Measurements<Point>) -> Result<Finding, String> {
     let mut rows = Vec::new();
     for bytes in window_sizes() {
         for transition in STEPS {
-            let curve = Curve::plain(transition, Placement::Socket);
+            let curve = Curve::plain(transition, CoreDistance::Socket);
             let rate = rates.of(in_socket(transition, bytes))?;
             rows.push(Row::new("xeon-e5-2650", curve, bytes, rate));
         }
@@ -462,7 +465,7 @@ fn window(measured: &Measurements<Point>) -> Result<Finding, String> {
     for bytes in window_sizes() {
         let message = NonZero::new(bytes).ok_or("a message of no bytes")?;
         let chunk = NonZero::new(32 * KIB).ok_or("a chunk of no bytes")?;
-        let paper = model::Transfer::of_paper(Placement::Socket);
+        let paper = model::Transfer::of_paper(CoreDistance::Socket);
         let predicted = paper.predict(&table, Chunks::new(message, chunk));
         let predicted = predicted
             .map_err(|error| error.to_string())?

@@ -495,7 +495,7 @@ fn rules(spec: &ClusterSpec, read: &mut Reader<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::machine::{Domain, declared};
+    use crate::machine::{ValueDomain, declared};
 
     /// Nodes that the global address space has room for, independent of the limits.
     const NODES: u64 = 1 << 20;
@@ -509,8 +509,8 @@ mod tests {
                 .find(|constant| constant.key == key)
                 .unwrap();
             match &constant.domain {
-                Domain::Quantity(limits) => limits.most,
-                Domain::Words(_) => unreachable!("{key} is an amount"),
+                ValueDomain::Quantity(limits) => limits.most,
+                ValueDomain::Words(_) => unreachable!("{key} is an amount"),
             }
         };
         let all = most("shared_memory").checked_mul(NODES);

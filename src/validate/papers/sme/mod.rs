@@ -12,7 +12,7 @@ pub mod simulator;
 
 use self::points::{ASIC_REPEATS, Point, Variant};
 use super::{Finding, Fit};
-use crate::experiment::{Algorithm, Placement};
+use crate::experiment::{Algorithm, VariablePlacement};
 use crate::fit::{self, Coefficient, FitError, Surface};
 use crate::validate::measure;
 
@@ -113,7 +113,7 @@ fn load(loopback: bool) -> Point {
 }
 
 fn local() -> Point {
-    Point::flag_phase(Variant::Prototype, Placement::Local, 16)
+    Point::flag_phase(Variant::Prototype, VariablePlacement::Local, 16)
 }
 
 fn pthread() -> Point {
@@ -121,7 +121,7 @@ fn pthread() -> Point {
 }
 
 fn engine(threads: u32) -> Point {
-    Point::flag_phase(Variant::Prototype, Placement::Engine, threads)
+    Point::flag_phase(Variant::Prototype, VariablePlacement::Engine, threads)
 }
 
 fn tree(nodes: u32, cores: u32) -> Point {
@@ -230,7 +230,7 @@ const ASIC_BARRIER: [Point; 2] = [
     Point::Barrier {
         variant: Variant::AsicLatencies,
         algorithm: Algorithm::FlagPhase,
-        placement: Placement::Engine,
+        placement: VariablePlacement::Engine,
         nodes: 1,
         cores: 16,
     },
@@ -259,21 +259,23 @@ fn thread_counts() -> impl Iterator<Item = u32> {
     (2..=32).step_by(2)
 }
 
-fn on_two(placement: Placement, threads: u32) -> Point {
+fn on_two(placement: VariablePlacement, threads: u32) -> Point {
     Point::flag_phase(Variant::Prototype, placement, threads)
 }
 
 /// The placements without coherent updates at a number of threads: one node has 16 cores.
 fn unoptimized(threads: u32) -> impl Iterator<Item = Point> {
-    let one_node = (threads <= 16).then(|| on_two(Placement::Engine, threads));
+    let one_node = (threads <= 16).then(|| on_two(VariablePlacement::Engine, threads));
     one_node
         .into_iter()
-        .chain([on_two(Placement::Remote, threads)])
+        .chain([on_two(VariablePlacement::Remote, threads)])
 }
 
 fn coherent_points() -> Vec<Point> {
     thread_counts()
-        .flat_map(|threads| unoptimized(threads).chain([on_two(Placement::Coherent, threads)]))
+        .flat_map(|threads| {
+            unoptimized(threads).chain([on_two(VariablePlacement::Coherent, threads)])
+        })
         .collect()
 }
 
@@ -281,7 +283,7 @@ fn coherent_updates(measured: &Measurements) -> Result<Finding, String> {
     let (mut won, mut all) = (0u32, 0u32);
     let mut closest = (f64::INFINITY, 0);
     for threads in thread_counts() {
-        let coherent = measured.microseconds(on_two(Placement::Coherent, threads))?;
+        let coherent = measured.microseconds(on_two(VariablePlacement::Coherent, threads))?;
         for other in unoptimized(threads) {
             let factor = measured.microseconds(other)? / coherent;
             all += 1;

@@ -3,7 +3,7 @@
 use sme_sim::parts::fabric::NetworkKind;
 use sme_sim::parts::fabric::Topology;
 
-use crate::experiment::{Algorithm, Placement};
+use crate::experiment::{Algorithm, VariablePlacement};
 use crate::program::Mapped;
 use crate::validate::measure;
 
@@ -16,8 +16,8 @@ pub enum Point {
         variant: Variant,
         /// Which barrier.
         algorithm: Algorithm,
-        /// Where flag-and-phase has its data; [`Placement::Local`] elsewhere.
-        placement: Placement,
+        /// Where flag-and-phase has its data; [`VariablePlacement::Local`] elsewhere.
+        placement: VariablePlacement,
         /// Nodes with threads.
         nodes: u32,
         /// Threads a node.
@@ -114,7 +114,7 @@ impl Point {
         Point::Barrier {
             variant: Variant::Prototype,
             algorithm,
-            placement: Placement::Local,
+            placement: VariablePlacement::Local,
             nodes,
             cores,
         }
@@ -122,11 +122,11 @@ impl Point {
 
     /// Flag-and-phase among `threads` threads: on one node, or evenly over two where the
     /// placement means two.
-    pub fn flag_phase(variant: Variant, placement: Placement, threads: u32) -> Self {
+    pub fn flag_phase(variant: Variant, placement: VariablePlacement, threads: u32) -> Self {
         let nodes = match placement {
-            Placement::Local | Placement::Engine => 1,
-            Placement::Remote | Placement::Coherent => 2,
-            Placement::Buffer | Placement::Memory => threads,
+            VariablePlacement::Local | VariablePlacement::Engine => 1,
+            VariablePlacement::Remote | VariablePlacement::Coherent => 2,
+            VariablePlacement::Buffer | VariablePlacement::Memory => threads,
         };
         Point::Barrier {
             variant,
@@ -150,7 +150,8 @@ impl measure::Point for Point {
             } => {
                 let threads = u64::from(nodes) * u64::from(cores);
                 // Spinning through the engine is a load every microsecond for each thread.
-                let spins = algorithm == Algorithm::FlagPhase && placement != Placement::Local;
+                let spins =
+                    algorithm == Algorithm::FlagPhase && placement != VariablePlacement::Local;
                 threads * if spins { 20 } else { 1 }
             }
             // On so many nodes most of the work is the network's, some fifty threads' worth a node.

@@ -16,7 +16,7 @@ use sme_sim::time::Time;
 use super::points::{ASIC_REPEATS, Point, Variant, network};
 use super::{estimator, fitted_choices};
 use crate::experiment::noise::{Disturbance, Noise};
-use crate::experiment::{Algorithm, Experiment, Observe, Placement};
+use crate::experiment::{Algorithm, Experiment, Observe, VariablePlacement};
 use crate::experiment::{DEFAULT_MAPPING, DEFAULT_TREE_SHAPE};
 use crate::latency::remote_load_latency;
 use crate::program::{CoherencePoint, FftKernel, Program};
@@ -185,7 +185,7 @@ impl Simulator {
         &self,
         variant: Variant,
         algorithm: Algorithm,
-        placement: Placement,
+        placement: VariablePlacement,
         nodes: u32,
         cores: u32,
     ) -> Experiment {
@@ -285,7 +285,13 @@ impl Simulate<Point> for Simulator {
                 let experiment = Experiment {
                     topology: network(grid, nodes),
                     episodes: LARGE_EPISODES,
-                    ..self.experiment(variant, Algorithm::Tree, Placement::Local, nodes, cores)
+                    ..self.experiment(
+                        variant,
+                        Algorithm::Tree,
+                        VariablePlacement::Local,
+                        nodes,
+                        cores,
+                    )
                 };
                 let outcome = experiment.run(&Observe::default(), &Silent);
                 Ok(outcome.map_err(|error| error.to_string())?.mean_us())
