@@ -10,7 +10,7 @@ use crate::{
     NodeTreeSpec, Pthread, PthreadSpec, Ranks, SpecError, Tree, TreeShape, TreeSpec,
 };
 
-/// Which barrier, and everything that one of them may want to know.
+/// The specification of a barrier: its algorithm, and all parameters that any of them needs.
 #[derive(Clone, Debug)]
 pub struct BarrierSpec {
     /// The algorithm.

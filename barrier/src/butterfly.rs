@@ -25,7 +25,7 @@ use crate::{Barrier, Layout, Member, Ranks, SpecError};
 pub struct ButterflySpec {
     /// The order of the nodes.
     pub ranks: Ranks,
-    /// Threads a node.
+    /// Threads per node.
     pub cores: u32,
     /// Where flags and phases lie.
     pub layout: Layout,

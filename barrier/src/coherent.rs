@@ -49,7 +49,7 @@ pub struct CoherentSpec<B> {
     pub cached: bool,
     /// Nodes that hold shared data.
     pub homes: Range<u32>,
-    /// Threads a node.
+    /// Threads per node.
     pub cores: u32,
     /// Where its own flags lie.
     pub layout: Layout,

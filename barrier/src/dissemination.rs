@@ -23,7 +23,7 @@ use crate::{Barrier, Layout, Member, Ranks, SpecError};
 pub struct DisseminationSpec {
     /// The order of the nodes.
     pub ranks: Ranks,
-    /// Threads a node.
+    /// Threads per node.
     pub cores: u32,
     /// Where flags and phases lie.
     pub layout: Layout,
@@ -120,7 +120,7 @@ pub struct DisseminationState {
     at: At,
     /// Counts the next episode.
     local: Episode,
-    /// Which one it is in.
+    /// The episode that it is in.
     episode: Episode,
 }
 

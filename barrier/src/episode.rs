@@ -22,7 +22,7 @@ impl Episode {
         self.0 % 2
     }
 
-    /// Which set of flags this episode uses: 0, 1, 0, 1, ….
+    /// Returns the set of flags that this episode uses: 0, 1, 0, 1, ….
     pub(crate) const fn parity(self) -> u32 {
         self.0 as u32 % 2
     }

@@ -19,7 +19,7 @@ pub struct FlatSpec {
     /// The nodes: the global master is thread 0 of the node of rank 0, which releases the others
     /// in the order of their ranks.
     pub ranks: Ranks,
-    /// Threads a node.
+    /// Threads per node.
     pub cores: u32,
     /// Where flags and phases lie.
     pub layout: Layout,

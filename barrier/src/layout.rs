@@ -31,8 +31,8 @@ crate::names!(Spacing, "spacing", { Packed => "packed", Split => "split", Padded
 pub enum Homes {
     /// The node's own.
     Own,
-    /// That of nodes without threads, which all others reach and none of them caches coherently: a
-    /// pool. Variables of node n lie in that of node `first + n % nodes`; those that only the
+    /// Memory of nodes without threads, which all others reach and none of them caches coherently:
+    /// a pool. Variables of node n lie in that of node `first + n % nodes`; those that only the
     /// threads of one node use stay in its own memory.
     Pool {
         /// The first node of the pool.

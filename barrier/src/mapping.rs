@@ -1,4 +1,4 @@
-//! Which node has which rank. The ranks order the masters in a barrier: rank 0 is the global
+//! Mappings of ranks to nodes. The ranks order the masters in a barrier: rank 0 is the global
 //! master, the tree's root. A mapping is a pure function of the mesh and the number of nodes; the
 //! barriers know only the table that comes out of it.
 //!

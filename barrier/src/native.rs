@@ -265,7 +265,7 @@ struct Seats<P> {
     cores: u32,
     /// The barrier has flags.
     flags: bool,
-    /// It has words.
+    /// Whether the memory has words.
     words: bool,
     patience: Patience,
     protocol: PhantomData<P>,

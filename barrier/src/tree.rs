@@ -18,9 +18,9 @@ use crate::{Barrier, Layout, Member, Ranks, SpecError, TreeShape};
 /// Description of a tree barrier.
 #[derive(Clone, Debug)]
 pub struct TreeSpec {
-    /// Which node stands at which place of the tree; rank 0 is the root.
+    /// The ranks of nodes: rank 0 is the root of the tree.
     pub ranks: Ranks,
-    /// Threads a node.
+    /// Threads per node.
     pub cores: u32,
     /// The tree's fan-in, at least 2; the paper has 8.
     pub fan_in: u32,

@@ -199,7 +199,8 @@ impl Array {
         granule.plus(byte & ((1 << self.granule_shift) - 1))
     }
 
-    /// Which word of it lies at `place`, if one does. Looks through the whole table.
+    /// Returns the index of the word that lies at `place`, if one does. Looks through the whole
+    /// table.
     pub fn index(&self, place: Place) -> Option<u64> {
         let bytes = 1 << self.granule_shift;
         let holds = |granule: &Place| {

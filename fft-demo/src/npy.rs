@@ -34,7 +34,7 @@ pub enum NpyError {
     /// The operating system says so.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It does not begin as NumPy's files do.
+    /// The file does not begin as NumPy's files do.
     #[error("not a NumPy file (.npy)")]
     NotNpy,
     /// A version that is not known.
@@ -48,16 +48,16 @@ pub enum NpyError {
     /// The header is not what the format asks for.
     #[error("garbled header: {0}")]
     Header(&'static str),
-    /// It holds other things than complex doubles.
+    /// The file holds other things than complex doubles.
     #[error("elements of type `{0}`: they must be `<c16` (little-endian complex128)")]
     ElementType(String),
-    /// It is not a vector.
+    /// The array is not a vector.
     #[error("an array of {dimensions} dimensions: it must have one")]
     Dimensions {
         /// The number of dimensions.
         dimensions: usize,
     },
-    /// It is too long, or claims to be.
+    /// The vector is too long, or claims to be.
     #[error("{points} points: at most {POINTS_MOST} are read")]
     TooLong {
         /// The number that the header claims.

@@ -55,7 +55,7 @@ pub struct Cycle {
 pub struct Mismatch {
     /// In which cycle, from 0.
     pub cycle: u64,
-    /// Which output.
+    /// The output that differs.
     pub port: Port,
     /// The value of the RTL.
     pub rtl: Value,

@@ -11,18 +11,18 @@ pub enum ToolError {
     /// There is no such program.
     #[error("{0} is not installed")]
     Missing(String),
-    /// It could not be run.
+    /// The tool could not be run.
     #[error("{tool} cannot be run: {error}")]
     NotRun {
-        /// Which.
+        /// The tool.
         tool: String,
         /// Why.
         error: io::Error,
     },
-    /// It has failed.
+    /// The tool has failed.
     #[error("{tool} failed: {}", first_complaint(said))]
     Failed {
-        /// Which.
+        /// The tool.
         tool: String,
         /// All that it printed.
         said: String,

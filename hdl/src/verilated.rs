@@ -35,7 +35,7 @@ pub enum VerilatedError {
     /// Verilator or the compiler is missing, or has complained.
     #[error(transparent)]
     Tool(#[from] ToolError),
-    /// It knows too little: of what is asked of it here, and of the language.
+    /// Verilator is too old: it lacks options or features of the language that are needed here.
     #[error("needs Verilator {OLDEST}, found {0}")]
     Old(String),
     /// There is no Verilog to begin with.
@@ -44,7 +44,7 @@ pub enum VerilatedError {
     /// A directory or a file could not be made.
     #[error("{}: {error}", path.display())]
     File {
-        /// Which.
+        /// The file or directory.
         path: PathBuf,
         /// Why.
         error: io::Error,

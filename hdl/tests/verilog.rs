@@ -451,8 +451,8 @@ fn yosys_counts_what_a_fifo_takes() {
     }
     let fifo = (find("fifo").unwrap().build)(SEED, None).rtl;
     let (found, _) = report(&*fifo, None, &[]).unwrap();
-    // 160 bits of eight places, four bits a memory; the first packet, two pointers of three bits, a
-    // count of four, full, empty and two. A table for each bit of the first packet.
+    // 160 bits of eight places, four bits per memory; the first packet, two pointers of three bits,
+    // a count of four, full, empty and two. A table for each bit of the first packet.
     assert_eq!((found.lut_rams, found.flip_flops), (40, 173), "{found:?}");
     assert!((170..220).contains(&found.luts), "{found:?}");
     assert!(!found.objections.any(), "{found:?}");

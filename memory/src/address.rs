@@ -51,7 +51,7 @@ pub struct Word(pub u64);
 pub struct Register {
     /// The node that it belongs to.
     pub node: u32,
-    /// Which of that node's, from 0.
+    /// The number of the register among those of that node, from 0.
     pub number: u32,
 }
 

@@ -93,7 +93,7 @@ fn in_many(setting: &Setting, threads: Threads, processes: usize, workers: usize
     })
 }
 
-/// That it is the same in any number of processes; returns why it failed.
+/// Checks that the outcome is the same in any number of processes; returns why it failed.
 fn same(setting: Setting, threads: Threads, processes: std::ops::Range<usize>) -> Option<String> {
     let alone = in_one(setting.clone(), threads);
     for processes in processes {

@@ -20,7 +20,7 @@ use crate::{Layout, Member};
 pub struct CohortSpec {
     /// Nodes, at least 1.
     pub nodes: u32,
-    /// Threads a node, at least 1.
+    /// Threads per node, at least 1.
     pub cores: u32,
     /// The most passes within a node before the lock is given to another; 0 makes every hand-over
     /// one between nodes.
@@ -40,7 +40,7 @@ pub struct Cohort {
     coherence: Coherence,
     /// The passes of each node since it got the lock; 0 for a node that does not have it.
     passed: Row,
-    /// Which node had the lock last, and 1 more; at the home of the last match only.
+    /// The node that had the lock last, plus 1; at the home of the last match only.
     last: Row,
     /// In each node a word that is only loaded: a load from a home waits for earlier posted writes.
     probe: Row,

@@ -20,7 +20,7 @@ use crate::{Layout, Member};
 /// Description of the locks within nodes.
 #[derive(Clone, Copy, Debug)]
 pub struct TicketSpec {
-    /// Threads a node, at least 1.
+    /// Threads per node, at least 1.
     pub cores: u32,
     /// Where tickets and flags lie.
     pub layout: Layout,

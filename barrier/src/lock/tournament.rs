@@ -180,7 +180,7 @@ impl Tournament {
         }
     }
 
-    /// Whose attempt it is.
+    /// Returns the node whose attempt it is.
     fn node_of(&self, attempt: u64) -> u32 {
         (attempt.wrapping_sub(1) % u64::from(self.nodes)) as u32
     }

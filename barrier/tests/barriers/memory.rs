@@ -6,9 +6,9 @@
 //! which picks threads and deliveries at random from a seed, with a random preference for running
 //! the same thread on, for leaving chosen threads behind and for delivering late.
 //!
-//! It also checks what programs owe: addresses within the shared partition, seven bits a flag, one
-//! writer a flag, or one at a time under a register, no atomic operation on another node's memory,
-//! nothing in the memory of another node with threads where there is a pool.
+//! It also checks what programs owe: addresses within the shared partition, seven bits per flag,
+//! one writer a flag, or one at a time under a register, no atomic operation on another node's
+//! memory, nothing in the memory of another node with threads where there is a pool.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::{Future, poll_fn};

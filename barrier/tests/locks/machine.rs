@@ -431,7 +431,7 @@ impl TestMemory {
         self.ask(Operation::Enter)
     }
 
-    /// It is about to give it back.
+    /// Notes that the thread is about to give the lock back.
     pub fn leave(&self) -> impl Future<Output = u64> + Send {
         self.ask(Operation::Leave)
     }

@@ -50,7 +50,7 @@ pub use check::check;
 use matrix::Matrix;
 use steps::{Transposition, band, multiply, scale, transform};
 
-/// Which way to transform.
+/// The direction of a transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// X\[k\] = Σ x\[j\] e^(-2πi jk/n).
@@ -88,7 +88,7 @@ pub struct FftSpec {
     pub log2n: u32,
     /// The number of threads that share the work. More than √n are of no use.
     pub threads: u32,
-    /// Which way to transform.
+    /// The direction of the transform.
     pub direction: Direction,
     /// By which addresses the threads reach the shared matrices.
     pub route: Route,
@@ -110,7 +110,8 @@ impl FftSpec {
     /// A page of 4 KiB.
     pub const PADDING_MOST: u32 = 512;
 
-    /// A forward transform through the caches, rows a line apart, transposed in blocks of 16 × 16.
+    /// A forward transform through the caches, rows one line apart, transposed in blocks of 16 ×
+    /// 16.
     pub const fn new(log2n: u32, threads: u32) -> Self {
         Self {
             log2n,

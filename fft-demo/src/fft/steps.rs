@@ -17,8 +17,8 @@ const BUTTERFLY: u32 = MULTIPLICATION + 4;
 /// Operations of a multiplication by a real number.
 const SCALING: u32 = 2;
 
-/// Which of `rows` rows belong to the thread `number` of `threads`: a contiguous band, of as many
-/// as any other's, give or take one.
+/// Returns the rows, of `rows`, that belong to the thread `number` of `threads`: a contiguous band,
+/// of as many as any other's, give or take one.
 pub(super) fn band(rows: u64, number: u32, threads: u32) -> Range<u64> {
     let border = |number: u32| rows * u64::from(number) / u64::from(threads);
     border(number)..border(number + 1)

@@ -16,9 +16,9 @@ use super::test::{Instruction, Register, Source, Test};
 /// The direction of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Access {
-    /// It stores.
+    /// A store.
     Write,
-    /// It loads.
+    /// A load.
     Read,
 }
 

@@ -1,4 +1,4 @@
-//! Which final states a model of memory allows, by search of everything that can happen.
+//! The final states that a model of memory allows, found by a search of everything that can happen.
 //!
 //! The abstract machine is that of x86-TSO (Owens, Sarkar and Sewell, *A Better x86 Memory Model:
 //! x86-TSO*, TPHOLs 2009): threads perform their instructions in order, stores go through queues
@@ -236,7 +236,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Which memory `thread` sees.
+    /// Returns the memory that `thread` sees.
     fn memory(&self, thread: usize) -> usize {
         match self.model {
             Model::Incoherent { nodes } => nodes[thread] as usize,

@@ -155,7 +155,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// That something else than `wanted` comes next.
+    /// Makes the error that something other than `wanted` comes next.
     pub(super) fn unexpected(&self, wanted: &str) -> ParseError {
         let found = match self.peek() {
             None => "the file ends".to_owned(),

@@ -48,7 +48,7 @@ impl Register {
         })
     }
 
-    /// Which of the registers it is, below [`Self::COUNT`].
+    /// Returns the number of the register, below [`Self::COUNT`].
     pub fn number(self) -> usize {
         self.number.into()
     }
@@ -69,7 +69,7 @@ impl fmt::Display for Register {
 /// Where an instruction has a value from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// It stands in the instruction.
+    /// A value in the instruction itself.
     Immediate(i32),
     /// From a register.
     Register(Register),

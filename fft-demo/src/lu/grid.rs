@@ -1,5 +1,5 @@
-//! Which thread owns which blocks of the [`Lu`](super::Lu): a scatter in two dimensions. Rows and
-//! columns count blocks, or threads of the grid.
+//! The ownership of the blocks of the [`Lu`](super::Lu) by threads: a scatter in two dimensions.
+//! Rows and columns count blocks, or threads of the grid.
 
 use std::ops::Range;
 

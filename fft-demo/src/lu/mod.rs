@@ -51,7 +51,7 @@ use crate::{Array, ArrayError, Placement, Pool, Team};
 /// Words of a cache line, 64 bytes: blocks begin on one.
 const LINE_WORDS: u64 = 8;
 
-/// More rows a block would have no cache to be in, and operations beyond 32 bits.
+/// With more rows per block there would be no cache for them, and operations beyond 32 bits.
 const MOST_ROWS_OF_BLOCK: u32 = 1024;
 
 /// Words of the largest matrix: 8 GiB.

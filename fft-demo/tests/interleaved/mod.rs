@@ -222,8 +222,8 @@ impl Machine {
     }
 }
 
-/// Whose step is next: with some seeds another thread's after nearly every step, with others one
-/// runs far ahead.
+/// The order of threads' steps: with some seeds another thread is next after nearly every step,
+/// with others one runs far ahead.
 struct Schedule {
     random: Pcg32,
     last: usize,

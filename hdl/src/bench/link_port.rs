@@ -27,7 +27,7 @@ use crate::lockstep::random::Random;
 use crate::lockstep::{Pair, Traffic};
 use crate::value::Value;
 
-/// Which of the six ports the cycle model's block plays.
+/// The one of the six ports that the cycle model's block plays.
 const PORT: u16 = 0;
 
 /// Bandwidth, in bytes for every two cycles: from one cycle a packet to 48. On three of these links
@@ -321,7 +321,8 @@ fn packet(random: &mut Random) -> Value {
 }
 
 impl Load {
-    /// For a port of so many places a channel, and packets that take the link for `long` cycles at most.
+    /// For a port of so many places per channel, and packets that take the link for `long` cycles
+    /// at most.
     fn new(credits: u16, long: u64) -> Self {
         let packets = u64::from(credits) * CHANNELS as u64;
         Self {

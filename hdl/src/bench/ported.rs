@@ -9,7 +9,7 @@ pub(super) trait ModelBlock {
     fn cycle(&mut self, inputs: &[Value], outputs: &mut Vec<Value>);
 }
 
-/// It, as a device.
+/// A block of the cycle model, as a device.
 pub(super) struct Ported<M> {
     inputs: Vec<Port>,
     outputs: Vec<Port>,

@@ -35,7 +35,7 @@ pub struct AddressDecoder {
     pub offset_low: Signal<Out, Bits<32>>,
     /// Bits 32–39.
     pub offset_high: Signal<Out, Bits<8>>,
-    /// It is a node's address.
+    /// The address is a node's.
     pub found: Signal<Out, Bit>,
     partition: Part<20>,
     below_first: Below,

@@ -47,19 +47,19 @@ pub struct Completer {
     pub request_valid: Signal<In, Bit>,
     /// The request.
     pub request_data: Signal<In, PacketBeat>,
-    /// It is taken.
+    /// The request is taken.
     pub request_ready: Signal<Out, Bit>,
     /// A write is offered.
     pub write_valid: Signal<Out, Bit>,
     /// The write.
     pub write_data: Signal<Out, HtBeat>,
-    /// It is taken.
+    /// The write is taken.
     pub write_ready: Signal<In, Bit>,
     /// A read is offered.
     pub read_valid: Signal<Out, Bit>,
     /// The read.
     pub read_data: Signal<Out, HtBeat>,
-    /// It is taken.
+    /// The read is taken.
     pub read_ready: Signal<In, Bit>,
     /// The tag whose origin the responder asks for.
     pub origin_lookup: Signal<In, Bits<5>>,
@@ -71,9 +71,9 @@ pub struct Completer {
     pub origin_used: Signal<Out, Bit>,
     /// The node that asked for that read.
     pub origin_source: Signal<Out, Bits<20>>,
-    /// That node's source tag.
+    /// The source tag of that node.
     pub origin_tag: Signal<Out, Bits<5>>,
-    /// It is this node itself.
+    /// That node is this node itself.
     pub origin_stays: Signal<Out, Bit>,
     /// There is a first request, which may wait for a tag; for observers.
     pub request_waits: Signal<Out, Bit>,
@@ -95,7 +95,7 @@ pub struct Completer {
     pub(crate) address: Displace,
     /// The first request.
     request: Signal<Local, PacketBeat>,
-    /// It is taken.
+    /// The request is taken.
     moves: Signal<Local, Bit>,
     writes: Signal<Local, Bit>,
     reads_memory: Signal<Local, Bit>,

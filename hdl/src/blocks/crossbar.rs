@@ -48,51 +48,51 @@ pub struct Crossbar {
     pub switch_request_valid: Signal<In, Bit>,
     /// The request that it offered in the cycle before, if that was taken.
     pub switch_request_packet: Signal<In, PacketBeat>,
-    /// It is taken.
+    /// The switch's request is taken.
     pub switch_request_ready: Signal<Out, Bit>,
     /// The requester offers a request.
     pub requester_valid: Signal<In, Bit>,
-    /// That request.
+    /// The requester's request.
     pub requester_data: Signal<In, PacketBeat>,
-    /// It is for this node.
+    /// The requester's request is for this node.
     pub requester_stays: Signal<In, Bit>,
-    /// It is taken.
+    /// The requester's request is taken.
     pub requester_ready: Signal<Out, Bit>,
     /// The switch offers a response to this node.
     pub switch_response_valid: Signal<In, Bit>,
     /// The response that it offered in the cycle before, if that was taken.
     pub switch_response_packet: Signal<In, PacketBeat>,
-    /// It is taken.
+    /// The switch's response is taken.
     pub switch_response_ready: Signal<Out, Bit>,
     /// The responder offers a response.
     pub responder_valid: Signal<In, Bit>,
-    /// That response.
+    /// The responder's response.
     pub responder_data: Signal<In, PacketBeat>,
-    /// It is for this node.
+    /// The responder's response is for this node.
     pub responder_stays: Signal<In, Bit>,
-    /// It is taken.
+    /// The responder's response is taken.
     pub responder_ready: Signal<Out, Bit>,
     /// A request for the completer.
     pub completer_valid: Signal<Out, Bit>,
-    /// That request.
+    /// The request to the completer.
     pub completer_data: Signal<Out, PacketBeat>,
     /// The completer takes it.
     pub completer_ready: Signal<In, Bit>,
     /// A response for the requester.
     pub answer_valid: Signal<Out, Bit>,
-    /// That response.
+    /// The response to the requester's side.
     pub answer_data: Signal<Out, PacketBeat>,
     /// The requester takes it.
     pub answer_ready: Signal<In, Bit>,
     /// A request for the switch.
     pub request_valid: Signal<Out, Bit>,
-    /// That request.
+    /// The request to the switch.
     pub request_data: Signal<Out, PacketBeat>,
     /// The switch takes it.
     pub request_ready: Signal<In, Bit>,
     /// A response for the switch.
     pub response_valid: Signal<Out, Bit>,
-    /// That response.
+    /// The response to the switch.
     pub response_data: Signal<Out, PacketBeat>,
     /// The switch takes it.
     pub response_ready: Signal<In, Bit>,
@@ -190,29 +190,29 @@ pub struct CrossbarHalf {
     pub reset: Signal<In, Bit>,
     /// This node's block offers a packet.
     pub own_valid: Signal<In, Bit>,
-    /// That packet.
+    /// The own packet.
     pub own_data: Signal<In, PacketBeat>,
-    /// It is for this node.
+    /// The own packet is for this node.
     pub own_stays: Signal<In, Bit>,
-    /// It is taken.
+    /// The own packet is taken.
     pub own_ready: Signal<Out, Bit>,
     /// The switch offers a packet.
     pub switch_valid: Signal<In, Bit>,
     /// The one that it offered in the cycle before, if that was taken.
     pub switch_packet: Signal<In, PacketBeat>,
-    /// It is taken.
+    /// The switch's packet is taken.
     pub switch_ready: Signal<Out, Bit>,
     /// A packet to this node.
     pub home_valid: Signal<Out, Bit>,
-    /// That packet.
+    /// The packet to this node.
     pub home_data: Signal<Out, PacketBeat>,
-    /// It is taken.
+    /// The packet to this node is taken.
     pub home_ready: Signal<In, Bit>,
     /// A packet to another node.
     pub away_valid: Signal<Out, Bit>,
-    /// That packet.
+    /// The packet to the switch.
     pub away_data: Signal<Out, PacketBeat>,
-    /// It is taken.
+    /// The packet to the switch is taken.
     pub away_ready: Signal<In, Bit>,
     pub(crate) own: PingPong<PacketBeat>,
     /// In step with it, where its packets go: the switch finds their way from that in the same cycle.
@@ -222,11 +222,12 @@ pub struct CrossbarHalf {
     pub(crate) switch: LateFifo<PacketBeat>,
     /// The last packet to the own node came from the switch.
     pub(crate) last_from_switch: Register<Bit>,
-    /// It did not: the same once more, for what chooses the packet.
+    /// The last packet did not come from the own node: the same once more, for what chooses the
+    /// packet.
     pub(crate) last_from_own: Register<Bit>,
     /// This node's packet is for this node, and it is its turn.
     own_turn: Signal<Local, Bit>,
-    /// It is taken.
+    /// The own packet is taken.
     own_goes: Signal<Local, Bit>,
     /// There is one of the switch, and it is its turn.
     switch_turn: Signal<Local, Bit>,

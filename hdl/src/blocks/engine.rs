@@ -61,13 +61,13 @@ pub struct Engine {
 
     /// A packet comes from the host, which holds a credit for it.
     pub host_in_valid: Signal<In, Bit>,
-    /// That packet.
+    /// The packet from the host.
     pub host_in_data: Signal<In, DoublewordsBeat>,
     /// The host has a place again: posted, non-posted, response.
     pub host_in_credit: Signal<In, Bits<3>>,
     /// A packet goes to the host.
     pub host_out_valid: Signal<Out, Bit>,
-    /// That packet.
+    /// The packet to the host.
     pub host_out_data: Signal<Out, DoublewordsBeat>,
     /// The engine has a place again, by channel.
     pub host_out_credit: Signal<Out, Bits<3>>,

@@ -55,7 +55,7 @@ pub struct Fetch<T: Synth> {
     comes: Register<Bits<4>>,
     /// The FIFO whose packet came in the cycle before, one-hot.
     came: Register<Bits<4>>,
-    /// That packet.
+    /// The packet that arrived.
     arrival: Kept<T>,
     /// By channel, the place of the next packet.
     write_pointers: Register<Bits<4>>,

@@ -1,4 +1,4 @@
-//! Which of two ways the first packet of a FIFO of two places goes.
+//! A fork: the first packet of a FIFO of two places goes one of two ways.
 //!
 //! ```text
 //! aside ──┬── if ready ────────────┬─> of the first packet,
@@ -50,7 +50,7 @@ pub struct Fork {
     /// There is a packet that comes first if the first one goes: the one that is offered, or, if the
     /// FIFO is full, the second.
     follows: Signal<Local, Bit>,
-    /// That packet's way.
+    /// The way of that packet.
     way: Signal<Local, Bit>,
     /// The first packet is not the same in the next cycle.
     moves: Signal<Local, Bit>,

@@ -30,11 +30,11 @@ use sme_sim::families::sme::engine::Kind;
 pub struct HtDecoder {
     /// A packet of the host.
     pub doublewords: Signal<In, DoublewordsBeat>,
-    /// It is on the channel of posted writes.
+    /// The packet is on the channel of posted writes.
     pub posted: Signal<Out, Bit>,
-    /// It is on the channel of reads.
+    /// The packet is on the channel of reads.
     pub nonposted: Signal<Out, Bit>,
-    /// It is on the channel of responses.
+    /// The packet is on the channel of responses.
     pub responds: Signal<Out, Bit>,
     /// The write that it is, if posted.
     pub write: Signal<Out, HtBeat>,
@@ -48,7 +48,7 @@ pub struct HtDecoder {
     count: Signal<Local, Bits<4>>,
     /// The second doubleword of eight bytes is the first that is meant.
     upper: Signal<Local, Bit>,
-    /// It is of doublewords, and not of bytes.
+    /// The request is of doublewords, and not of bytes.
     of_doublewords: Signal<Local, Bit>,
     /// Doublewords that do not leave the eight bytes.
     doublewords_fit: Signal<Local, Bit>,

@@ -60,7 +60,7 @@ pub struct HtPort {
     pub reset: Signal<In, Bit>,
     /// A packet comes from the host, which has a credit for it.
     pub host_valid: Signal<In, Bit>,
-    /// That packet.
+    /// The packet from the host.
     pub host_data: Signal<In, DoublewordsBeat>,
     /// The host has a place more, of each channel.
     pub host_credit: Signal<In, Bits<3>>,
@@ -72,31 +72,31 @@ pub struct HtPort {
     pub memory_ready: Signal<In, Bit>,
     /// The completer offers a write.
     pub write_valid: Signal<In, Bit>,
-    /// That write.
+    /// The write to the host.
     pub write_data: Signal<In, HtBeat>,
     /// The completer offers a read.
     pub read_valid: Signal<In, Bit>,
-    /// That read.
+    /// The read to the host.
     pub read_data: Signal<In, HtBeat>,
     /// The requester offers a response.
     pub answer_valid: Signal<In, Bit>,
-    /// That response.
+    /// The response to the host.
     pub answer_data: Signal<In, HtBeat>,
     /// The port has a place more for the host, of each channel.
     pub credit: Signal<Out, Bits<3>>,
     /// A write of the host.
     pub posted_valid: Signal<Out, Bit>,
-    /// That write.
+    /// The write from the host.
     pub posted_data: Signal<Out, HtBeat>,
     /// A read of the host.
     pub nonposted_valid: Signal<Out, Bit>,
-    /// That read.
+    /// The read from the host.
     pub nonposted_data: Signal<Out, HtBeat>,
     /// The number of writes of the host before it, modulo 2^16.
     pub nonposted_before: Signal<Out, Bits<16>>,
     /// A response of the host's memory.
     pub memory_valid: Signal<Out, Bit>,
-    /// That response.
+    /// The response from the host.
     pub memory_data: Signal<Out, HtBeat>,
     /// The completer's write is taken.
     pub write_ready: Signal<Out, Bit>,
@@ -106,7 +106,7 @@ pub struct HtPort {
     pub answer_ready: Signal<Out, Bit>,
     /// A packet goes to the host, which has a place for it.
     pub host_out_valid: Signal<Out, Bit>,
-    /// That packet.
+    /// The packet to the host.
     pub host_out_data: Signal<Out, DoublewordsBeat>,
     pub(crate) decoder: HtDecoder,
     pub(crate) encoder: HtEncoder,

@@ -99,11 +99,11 @@ pub struct LinkPort {
     /// The channel on which a sound packet has come two cycles before, one-hot. The switch has a place
     /// for it.
     pub receive_valid: Signal<Out, Bits<4>>,
-    /// That packet.
+    /// The received packet.
     pub receive_data: Signal<Out, PacketBeat>,
     /// The channel on which a packet has come in the cycle before, sound or not, one-hot.
     pub arriving_on: Signal<Out, Bits<4>>,
-    /// That packet's target; that of the packet on the link, if there is none.
+    /// The target of the arriving packet, or of the packet on the link, if none arrives.
     pub arriving_target: Signal<Out, Bits<20>>,
     /// A packet has come two cycles before whose CRC is wrong.
     pub crc_error: Signal<Out, Bit>,
@@ -132,11 +132,11 @@ pub struct LinkPort {
     begins: Signal<Local, Bit>,
     /// A packet is there that has begun.
     loads: Signal<Local, Bit>,
-    /// That packet.
+    /// The chosen packet.
     chosen: Signal<Local, PacketBeat>,
     /// Cycles that it takes beyond this one.
     beyond: Signal<Local, Bits<16>>,
-    /// It needs one cycle only.
+    /// The packet needs one cycle only.
     at_once: Signal<Local, Bit>,
     /// A packet has arrived; on which channel, one-hot; the packet; how its CRC differs.
     pub(crate) arrived: Stages<Bit>,

@@ -41,7 +41,7 @@ pub struct ReadOrder {
     pub ready: Signal<In, Bit>,
     /// There is one.
     pub comes: Signal<In, Bit>,
-    /// It is one that fails.
+    /// The read is one that fails.
     pub fails: Signal<In, Bit>,
     /// Of that read: the writes before it.
     pub writes_before: Signal<In, Bits<16>>,

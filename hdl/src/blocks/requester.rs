@@ -53,17 +53,17 @@ pub struct Requester {
     pub reset: Signal<In, Bit>,
     /// A write of the host.
     pub posted_valid: Signal<In, Bit>,
-    /// That write.
+    /// The write.
     pub posted_data: Signal<In, HtBeat>,
     /// A read of the host.
     pub nonposted_valid: Signal<In, Bit>,
-    /// That read.
+    /// The read.
     pub nonposted_data: Signal<In, HtBeat>,
     /// The number of writes of the host before it, modulo 2^16.
     pub nonposted_before: Signal<In, Bits<16>>,
     /// A response of the network.
     pub response_valid: Signal<In, Bit>,
-    /// That response.
+    /// The response.
     pub response_data: Signal<In, PacketBeat>,
     /// The crossbar takes a request.
     pub request_ready: Signal<In, Bit>,
@@ -79,13 +79,13 @@ pub struct Requester {
     pub response_ready: Signal<Out, Bit>,
     /// A request for the network.
     pub request_valid: Signal<Out, Bit>,
-    /// That request.
+    /// The request.
     pub request_data: Signal<Out, PacketBeat>,
-    /// It is for this node itself.
+    /// The request is for this node itself.
     pub request_stays: Signal<Out, Bit>,
     /// A response for the host.
     pub answer_valid: Signal<Out, Bit>,
-    /// That response.
+    /// The response to the host.
     pub answer_data: Signal<Out, HtBeat>,
     /// A write is dropped, since its address is no node's; a pulse.
     pub dropped_valid: Signal<Out, Bit>,
@@ -116,7 +116,7 @@ pub struct Requester {
     stays: [SkidBuffer<Bit>; 2],
     /// Whether the last request was a read.
     pub(crate) last_was_read: Register<Bit>,
-    /// It was not: the same once more, for the packet and the tag table.
+    /// The last request was a write: the same once more, for the packet and the tag table.
     pub(crate) last_was_write: Register<Bit>,
     /// The write that comes, decoded.
     store: Signal<Local, PacketBeat>,
@@ -126,9 +126,9 @@ pub struct Requester {
     write_fails: Signal<Local, Bit>,
     read_can_go: Signal<Local, Bit>,
     read_fails: Signal<Local, Bit>,
-    /// It is the read's turn.
+    /// A read goes: it is its turn.
     read_goes: Signal<Local, Bit>,
-    /// It is the write's turn.
+    /// A write goes: it is its turn.
     write_goes: Signal<Local, Bit>,
     /// `read_can_go`, once more, for the packet and the tag table.
     read_can_be_sent: Signal<Local, Bit>,

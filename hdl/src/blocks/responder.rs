@@ -46,15 +46,15 @@ pub struct Responder {
     pub memory_valid: Signal<In, Bit>,
     /// The answer.
     pub memory_data: Signal<In, HtBeat>,
-    /// It is taken.
+    /// The answer is taken.
     pub memory_ready: Signal<Out, Bit>,
     /// A response is offered.
     pub response_valid: Signal<Out, Bit>,
     /// The response.
     pub response_data: Signal<Out, PacketBeat>,
-    /// It is for this node itself.
+    /// The response is for this node itself.
     pub response_stays: Signal<Out, Bit>,
-    /// It is taken.
+    /// The response is taken.
     pub response_ready: Signal<In, Bit>,
     /// The tag of the answer.
     pub origin_lookup: Signal<Out, Bits<5>>,
@@ -64,9 +64,9 @@ pub struct Responder {
     pub origin_used: Signal<In, Bit>,
     /// The node that asked for the read.
     pub origin_source: Signal<In, Bits<20>>,
-    /// That node's source tag.
+    /// The source tag of that node.
     pub origin_tag: Signal<In, Bits<5>>,
-    /// It is this node itself.
+    /// That node is this node itself.
     pub origin_stays: Signal<In, Bit>,
     /// The answer is dropped in this cycle.
     pub unknown_tag: Signal<Out, Bit>,
@@ -78,7 +78,7 @@ pub struct Responder {
     is_response: Signal<Local, Bit>,
     /// Its origin is known.
     known: Signal<Local, Bit>,
-    /// It goes into the FIFOs, if these have a place.
+    /// The response goes into the FIFOs, if these have a place.
     comes: Signal<Local, Bit>,
     pub(crate) read_response: Constant<Bits<2>>,
     pub(crate) error_response: Constant<Bits<2>>,

@@ -72,17 +72,17 @@ pub struct Switch {
     /// A packet from a link, bit by bit for its virtual channel; at most one in a cycle, and as it was
     /// told of.
     pub receive_valid: [Signal<In, Bits<4>>; 6],
-    /// That packet.
+    /// The received packet.
     pub receive_data: [Signal<In, PacketBeat>; 6],
     /// The host side offers a request.
     pub request_valid: Signal<In, Bit>,
-    /// That request.
+    /// The request from the crossbar.
     pub request_data: Signal<In, PacketBeat>,
     /// The request is taken, if valid.
     pub request_ready: Signal<Out, Bit>,
     /// The host side offers a response.
     pub response_valid: Signal<In, Bit>,
-    /// That response.
+    /// The response from the crossbar.
     pub response_data: Signal<In, PacketBeat>,
     /// The response is taken, if valid.
     pub response_ready: Signal<Out, Bit>,

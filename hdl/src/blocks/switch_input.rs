@@ -62,7 +62,7 @@ pub struct SwitchInput {
     routes: LutRam<Bits<8>, 5>,
     /// The way of the first packet.
     first: Register<Bits<8>>,
-    /// That of the packet behind it, unless one was taken in the cycle before.
+    /// The way of the packet behind it, unless one was taken in the cycle before.
     second: Register<Bits<8>>,
     was_taken: Register<Bit>,
     write_pointer: Register<Bits<5>>,
@@ -84,9 +84,9 @@ pub struct SwitchInput {
     behind: Signal<Local, Bits<8>>,
     /// `way`, without the bits that it cannot have.
     possible: Signal<Local, Bits<8>>,
-    /// That of the packet that is written; 0 if none is.
+    /// The way of the packet that is written; 0 if none is.
     comes: Signal<Local, Bits<8>>,
-    /// It is offered packets for which it may have no place.
+    /// The input is offered packets for which it may have no place.
     asks: Constant<Bit>,
     /// The mask of the ways that a packet can take.
     ways: Constant<Bits<8>>,

@@ -85,7 +85,7 @@ pub struct TagTable<const W: usize> {
     any: Register<Bit>,
     /// The tag that `lookup` was in the cycle before.
     pub(crate) returning: Stages<Bits<5>>,
-    /// It was freed; it is not the lowest free one yet, and none of the rest.
+    /// A tag was freed that is not the lowest free one yet, and none of the rest.
     pub(crate) is_returning: Stages<Bit>,
     /// Bit by bit: a read holds the tag.
     held: Signal<Local, Bits<32>>,
@@ -103,13 +103,13 @@ pub struct TagTable<const W: usize> {
     taken: Signal<Local, Bit>,
     /// The returning tag is lower than `number`.
     lower: Signal<Local, Bit>,
-    /// It is lower than all of the rest.
+    /// The tag is lower than all of the rest.
     lower_than_rest: Signal<Local, Bit>,
-    /// Which bit is cleared.
+    /// The bit that is cleared.
     cleared: Signal<Local, Bits<32>>,
-    /// Which bit of `unused` is set.
+    /// The bit of `unused` that is set.
     given_back: Signal<Local, Bits<32>>,
-    /// Which bit of the rest is set, unless it becomes the lowest.
+    /// The bit of the rest that is set, unless it becomes the lowest.
     returning_bit: Signal<Local, Bits<32>>,
     /// Its group.
     returning_group: Signal<Local, Bits<8>>,

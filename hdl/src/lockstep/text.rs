@@ -87,7 +87,7 @@ struct Line {
 }
 
 impl Line {
-    /// Which cycles.
+    /// Names the cycles of the line.
     fn name(&self) -> String {
         match self.last - self.first {
             0 => self.first.to_string(),
@@ -127,7 +127,7 @@ fn widths<'l>(lines: impl Iterator<Item = &'l Line>) -> Vec<usize> {
     widths
 }
 
-/// Which inputs are shown, and how.
+/// The inputs that are shown, and their format.
 struct Shown<'p> {
     inputs: &'p [Port],
     validity: Vec<Option<usize>>,

@@ -449,7 +449,7 @@ impl Piece {
         Self { bits, text }
     }
 
-    /// That many zeros, if that is any.
+    /// Makes a piece of that many zeros, if there are any.
     fn zeros(bits: usize) -> Option<Self> {
         (bits > 0).then_some(Self { bits, text: None })
     }

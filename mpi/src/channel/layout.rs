@@ -92,7 +92,7 @@ pub struct NoRoom {
 }
 
 impl Layout {
-    /// That of SCCMPB: the message passing buffers, one rank on each core.
+    /// Returns the layout of SCCMPB: the message passing buffers, one rank on each core.
     pub fn of_buffers(ranks: u32, bytes: u64) -> Self {
         Self {
             ranks,

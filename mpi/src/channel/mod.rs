@@ -133,7 +133,7 @@ pub trait Channel: Send + Sync {
     /// The processor that the library's work keeps busy, and that hears of the rank's calls.
     fn processor(&self) -> &Self::Processor;
 
-    /// That memory, if the machine has such.
+    /// Returns the shared memory for windows, if the machine has such.
     fn area(&self) -> Option<&Self::Area>;
 
     /// The transfers, if the channel has any.

@@ -9,8 +9,7 @@ use std::future::Future;
 /// The number of a place that is ready for the data of one message.
 pub type Ticket = u16;
 
-/// Which messages go which way, by their lengths: the parameters of MPPA-MPI (Ho et al., Sec.
-/// III-C).
+/// The ways of messages by their lengths: the parameters of MPPA-MPI (Ho et al., Sec. III-C).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Modes {
     /// The longest message that goes at once, in pieces where it needs several, in bytes. Without
@@ -36,7 +35,7 @@ impl Modes {
 /// The abilities of a channel's transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abilities {
-    /// Which messages go which way.
+    /// The ways of messages by their lengths.
     pub modes: Modes,
     /// Whether a *server*, a thread beside the rank itself, hears what the rank is sent and starts
     /// transfers on its behalf.

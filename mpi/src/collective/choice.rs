@@ -1,5 +1,5 @@
-//! Which algorithm a collective call takes: the one that the user names, or one chosen by the bytes
-//! and the ranks of the call.
+//! The choice of a collective call's algorithm: the one that the user names, or one chosen by the
+//! bytes and the ranks of the call.
 
 /// An algorithm of collective calls. Which calls have it, [`algorithms`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -222,7 +222,7 @@ impl Choice {
 /// the least.
 const LONG_BYTES: usize = 8 << 10;
 
-/// Up to so many bytes a block may go several ways.
+/// Up to so many bytes per block may go several ways.
 const HOPPING_BYTES: usize = 64;
 
 #[cfg(test)]

@@ -11,9 +11,9 @@ use crate::error::{ErrorClass, Fault};
 /// The part of this rank in a call with a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// It is the root.
+    /// The rank is the root.
     Root,
-    /// It is on the root's side, and does nothing.
+    /// The rank is on the root's side, and does nothing.
     Idle,
     /// The root is this rank of the other side.
     Of(u32),

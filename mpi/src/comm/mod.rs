@@ -150,9 +150,9 @@ impl Comm {
         }
     }
 
-    /// That in the place of this one, which is not used any more: of another group, in which this
-    /// rank has number `rank`, with all that was attached. Its collective calls are numbered from
-    /// `calls` on.
+    /// Makes the communicator that takes the place of this one, which is not used any more: of
+    /// another group, in which this rank has number `rank`, with all that was attached. Its
+    /// collective calls are numbered from `calls` on.
     pub(crate) fn replaced(&self, (context, calls): (u64, u32), group: Group, rank: u32) -> Self {
         let of = &self.0;
         of.is_replaced.store(true, Ordering::Relaxed);

@@ -69,7 +69,8 @@ pub(crate) enum CallForm {
     Blocking,
     /// The call returns at once, and another one waits.
     Immediate,
-    /// It is a part of another call. Without data it is a control message, as those of the library.
+    /// The send or receive is a part of another call. Without data it is a control message, as
+    /// those of the library.
     Task,
 }
 
@@ -268,7 +269,7 @@ impl Device {
         }
     }
 
-    /// That of the process with this number among those that have had its rank.
+    /// Makes the device that of the process with this number among those that have had its rank.
     pub(crate) fn born(self, birth: u32) -> Self {
         Self { birth, ..self }
     }

@@ -1,5 +1,5 @@
-//! Which message of a sender goes to which place that its receiver has told it of, before either
-//! has heard of the other: both find the same pairs, each from what it knows.
+//! The pairing of a sender's messages with the places that their receiver has told it of, before
+//! either has heard of the other: both find the same pairs, each from what it knows.
 //!
 //! Messages to one rank are numbered. A receiver tells its sender of a place when it posts a
 //! receive that names the sender, unless an earlier receive that it kept to itself may take the
@@ -139,9 +139,9 @@ mod tests {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum Mistake {
         None,
-        /// It tells of a receive though an earlier one may take its messages.
+        /// The receiver tells of a receive though an earlier one may take its messages.
         TellsOfAll,
-        /// It does not say what it has seen.
+        /// The receiver does not say what it has seen.
         ForgetsSeen,
     }
 

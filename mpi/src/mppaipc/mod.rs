@@ -106,8 +106,8 @@ pub struct Ipc<M, P> {
 }
 
 impl<M: Fabric, P: Processor + Clone> Ipc<M, P> {
-    /// That of a thread with `memory`, on `core`, which sends through its node's interface of this
-    /// number.
+    /// Makes the library's state of a thread with `memory`, on `core`, which sends through its
+    /// node's interface of this number.
     pub fn new(memory: M, core: P, resources: Arc<Resources>, interface: u16) -> Self {
         Self {
             memory,

@@ -55,9 +55,9 @@ pub struct Piece {
 /// The answer of an asynchronous write when all DMA channels send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenBusy {
-    /// It is refused.
+    /// The transfer is refused.
     TryAgain,
-    /// It waits for the transfer of the lowest channel, and takes what is free then.
+    /// The caller waits for the transfer of the lowest channel, and takes what is free then.
     Wait,
 }
 

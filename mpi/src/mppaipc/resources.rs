@@ -58,7 +58,7 @@ struct State {
 pub(super) struct Sends {
     /// The flag that is set when it has left.
     pub flag: u64,
-    /// Which use of any channel it is.
+    /// The number of this use among those of all channels.
     number: u64,
 }
 
@@ -66,7 +66,7 @@ pub(super) struct Sends {
 const LINE: u64 = 64;
 
 impl Resources {
-    /// That of a node with `interfaces` network interfaces.
+    /// Makes the resources of a node with `interfaces` network interfaces.
     pub fn new(hardware: Hardware, interfaces: u16, room: Room) -> Self {
         let channels = usize::from(interfaces) * usize::from(hardware.channels);
         Self {

@@ -70,8 +70,8 @@ impl Board {
         (2 * STRIDE * cores as u64).next_multiple_of(32)
     }
 
-    /// That at the end of buffers of so many bytes; none if they have no room for it, or the chip
-    /// has more than [`MOST_CORES`].
+    /// Returns the board at the end of buffers of so many bytes; none if they have no room for it,
+    /// or the chip has more than [`MOST_CORES`].
     pub fn at_end(cores: u32, buffer_bytes: u64) -> Option<Self> {
         let begin = buffer_bytes.checked_sub(Self::bytes(cores))?;
         (cores <= MOST_CORES).then_some(Self {
@@ -81,8 +81,8 @@ impl Board {
         })
     }
 
-    /// That of so many nodes, in the memory of each from `after` on; none if there are more than
-    /// [`MOST_CORES`].
+    /// Returns the board of so many nodes, in the memory of each from `after` on; none if there are
+    /// more than [`MOST_CORES`].
     pub fn in_memory(nodes: u32, after: u64) -> Option<Self> {
         (nodes <= MOST_CORES).then_some(Self {
             begin: after.next_multiple_of(LINE),

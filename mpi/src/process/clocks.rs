@@ -165,14 +165,14 @@ fn cores_in(domains: &[u32], domain: u32) -> Vec<u32> {
     cores.map(|(core, _)| core).collect()
 }
 
-/// That divider, if it is allowed.
+/// Returns the divider, if it is allowed.
 fn divider_of(domains: &Domains, divider: u32) -> Option<u8> {
     let is_allowed = (LEAST_DIVIDER..=MOST_DIVIDER).contains(&divider)
         && domains.voltage_of(divider) <= domains.millivolts;
     is_allowed.then_some(divider as u8)
 }
 
-/// That voltage in tenths of a volt, if it is allowed.
+/// Returns the voltage in tenths of a volt, if it is allowed.
 fn tenths_of(domains: &Domains, millivolts: u32) -> Option<u8> {
     let least = domains.least_millivolts.iter().min()?;
     let is_allowed = (*least..=domains.millivolts).contains(&millivolts);
@@ -192,7 +192,7 @@ pub(super) struct Warden {
 }
 
 impl Warden {
-    /// That of `core`.
+    /// Makes the warden of `core`.
     pub(super) fn new(domains: Arc<Domains>, core: u32) -> Self {
         let of = |domains: &[u32]| {
             let domain = domains.get(core as usize);

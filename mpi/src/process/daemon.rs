@@ -84,8 +84,8 @@ where
     M: AnyFlag + Means + Processes + Timer + Scaling + Clone + 'static,
     P: Processor,
 {
-    /// That of the core whose thread has `memory`, which is held for `holder` to begin with. Ends
-    /// when the module is there: programs begin after that.
+    /// Starts the daemon of the core whose thread has `memory`, which is held for `holder` to begin
+    /// with. Ends when the module is there: programs begin after that.
     pub async fn start(memory: M, processor: P, board: Board, holder: Option<Program>) -> Self {
         let registered = Registered::new(memory.id());
         let to = registered.clone();
@@ -281,8 +281,8 @@ where
         Some((Arc::clone(image), begun))
     }
 
-    /// That process has ended: it is waited for, its manager is told, and the core is free if all
-    /// is well.
+    /// Handles the end of a process: waits for it, tells its manager, and frees the core if all is
+    /// well.
     async fn ended(&mut self, process: ThreadId, exit: Exit) {
         // One that was killed meanwhile runs no longer.
         let Some(running) = self.running.take_if(|one| one.process == process) else {
@@ -323,8 +323,9 @@ where
         }
     }
 
-    /// That process has died, by itself if there is a cause: its manager is told. The core stays
-    /// reserved until the manager has ended all others, so that no process gets their messages.
+    /// Handles the death of a process, by itself if there is a cause: tells its manager. The core
+    /// stays reserved until the manager has ended all others, so that no process gets their
+    /// messages.
     async fn has_died(&mut self, running: Running, cause: Option<Cause>) {
         self.after_death = true;
         let memory = &self.sigmod.memory;

@@ -29,7 +29,7 @@ pub struct Death {
 pub enum Cause {
     /// Something outside has killed it (SIGKILL).
     Killed,
-    /// It has ended with an error.
+    /// The process has ended with an error.
     Failed,
 }
 

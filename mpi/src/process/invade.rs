@@ -10,7 +10,7 @@ use crate::channel::Processor;
 pub struct Wish {
     /// With fewer it wants none.
     pub least: u32,
-    /// It does not want more.
+    /// The most cores that the program wants.
     pub most: u32,
     /// The cores that it takes, the ones that it likes best first, each once.
     pub candidates: Vec<u32>,

@@ -45,7 +45,7 @@ impl Lease {
 pub struct MemoryWish {
     /// With fewer segments it wants none.
     pub least: u32,
-    /// It does not want more.
+    /// The most segments that the program wants.
     pub most: u32,
     /// The cores whose memory it takes, the ones that it likes best first, each once.
     pub candidates: Vec<u32>,
@@ -138,7 +138,7 @@ pub(super) struct Lender {
 }
 
 impl Lender {
-    /// That of a core with so many segments.
+    /// Makes the lender of a core with so many segments.
     pub(super) fn new(segments: u32) -> Self {
         Self {
             segments: segments.min(MOST_SEGMENTS),

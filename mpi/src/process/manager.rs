@@ -56,7 +56,8 @@ where
     M: Means,
     P: Processor,
 {
-    /// That of `program`, on the core that has that number and those `registered` processes.
+    /// Makes the manager of `program`, on the core that has that number and those `registered`
+    /// processes.
     pub fn new(
         sigmod: Sigmod<M, P>,
         (program, kind): (Program, Kind),

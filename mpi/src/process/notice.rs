@@ -24,9 +24,9 @@ pub(super) enum Notice {
 /// The exit status of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// It has done what it was to do.
+    /// The process has done its work.
     Done,
-    /// It has ended with an error.
+    /// The process has ended with an error.
     Failed,
 }
 

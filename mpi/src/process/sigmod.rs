@@ -21,7 +21,7 @@ where
     M: Means,
     P: Processor,
 {
-    /// That of the program whose thread has `memory`.
+    /// Makes the module of the program whose thread has `memory`.
     pub fn new(memory: M, processor: P, board: Board) -> Self {
         Self {
             memory,

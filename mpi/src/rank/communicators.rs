@@ -219,7 +219,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
         }
     }
 
-    /// It is no intercommunicator.
+    /// Checks that the communicator is no intercommunicator.
     pub(super) fn check_one_side(&self) -> Result<(), Fault> {
         match self.comm.remote() {
             None => Ok(()),

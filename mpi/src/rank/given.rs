@@ -13,7 +13,7 @@ pub struct InPlace;
 /// The contribution of a rank.
 #[derive(Clone, Debug)]
 pub enum Sent<'a> {
-    /// That of the buffer for the result.
+    /// The data in the buffer for the result.
     InPlace,
     /// These elements.
     Buffer(Buffer<'a>),

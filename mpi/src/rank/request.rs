@@ -24,7 +24,7 @@ pub(crate) struct Launch<'b> {
 
 /// The beginning of a call.
 pub(crate) enum Start {
-    /// It ends at once.
+    /// The call ends at once.
     Nothing,
     Send {
         to: u32,
@@ -43,7 +43,7 @@ pub(crate) enum Start {
         most: usize,
     },
     Task(Task),
-    /// It has begun: its request.
+    /// The call has begun: its request.
     Begun(usize),
 }
 

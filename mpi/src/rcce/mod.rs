@@ -56,9 +56,9 @@ pub struct Rcce<M> {
 enum Kind {
     /// A piece of a message is in the buffer of that UE.
     Sent(u32),
-    /// That UE has taken the piece.
+    /// The UE has taken the piece.
     Ready(u32),
-    /// That UE has arrived at the barrier.
+    /// The UE has arrived at the barrier.
     Arrived(u32),
     /// All have.
     Release,

@@ -58,7 +58,7 @@ struct Case {
     messages: Vec<Message>,
     namings: Vec<Naming>,
     setting: Setting,
-    /// Which of the runs of all modes.
+    /// The number of the run among those of all modes.
     run: usize,
 }
 

@@ -38,7 +38,7 @@ enum Kind {
 struct Deed {
     origin: u32,
     target: u32,
-    /// It puts so many elements from there on.
+    /// The elements that it puts: the first, and their number.
     put: (usize, usize),
     value: u64,
     adds: bool,

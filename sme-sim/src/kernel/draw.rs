@@ -144,7 +144,7 @@ mod tests {
 
     const COUNT: u64 = 200_000;
 
-    /// The share of `COUNT` variates, one an index, that satisfy `holds`.
+    /// The share of `COUNT` variates, one per index, that satisfy `holds`.
     fn share(draw: impl Fn(&mut Draws) -> u64, holds: impl Fn(u64) -> bool) -> f64 {
         let key = key(7, 3);
         let found = (0..COUNT).filter(|&index| holds(draw(&mut Draws::new(key, index))));

@@ -19,7 +19,7 @@ use crate::time::Time;
 /// Why processes cannot go on together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PeerError {
-    /// It ended before the others.
+    /// A process ended before the others.
     #[error("process {process} has ended before the others")]
     Gone {
         /// Its number.
@@ -46,7 +46,7 @@ pub trait Peers {
     /// Returns the number of processes, this one included.
     fn count(&self) -> usize;
 
-    /// Which of them this is, `0..count`.
+    /// Returns the number of this process, `0..count`.
     fn me(&self) -> usize;
 
     /// Gives `letters[p]` to process `p`, and leaves in its place what `p` has given to this one
@@ -168,7 +168,7 @@ impl Shares {
         start(part)..start(part + 1)
     }
 
-    /// Whose `number` is.
+    /// Returns the process that has the node `number`.
     #[inline]
     pub fn owner(self, number: u32) -> usize {
         let past = (u64::from(number) + 1) * u64::from(self.parts) - 1;

@@ -183,7 +183,7 @@ pub enum Delay {
     Time(Time),
 }
 
-/// Which amounts a constant may have.
+/// The amounts that a constant may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The dimension of the constant.

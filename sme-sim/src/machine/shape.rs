@@ -203,7 +203,7 @@ impl Shape {
     }
 }
 
-/// Which socket a node's threads stand on.
+/// The sockets on which a node's threads stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pinning {
     /// Over the sockets first.

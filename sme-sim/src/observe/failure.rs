@@ -34,7 +34,7 @@ pub enum Failure {
         /// The number of further threads that wait.
         more: u64,
     },
-    /// It has come to a time near which the simulator's clock of 64 bits would overflow.
+    /// The run has reached a time near which the simulator's clock of 64 bits would overflow.
     TooLong {
         /// The time it has come to.
         at: Time,

@@ -67,7 +67,7 @@ impl SpanTimes {
 /// A span of one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadSpan {
-    /// Which.
+    /// The span.
     pub span: Span,
     /// Thread number in its node.
     pub thread: u16,

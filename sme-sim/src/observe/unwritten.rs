@@ -15,7 +15,7 @@ pub struct Dirty {
     pub core: Option<u16>,
     /// The word.
     pub place: Place,
-    /// Which of its bytes were written, from the lowest.
+    /// The bytes of it that were written, a bit each from the lowest.
     pub enables: u8,
     /// The word as the cache has it.
     pub cached: u64,

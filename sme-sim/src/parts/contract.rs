@@ -167,7 +167,7 @@ impl Operation {
 pub struct Span {
     /// The kind of stretch, for instance an episode.
     pub name: &'static str,
-    /// Which of them, from 0.
+    /// The number of the stretch among those of this kind, from 0.
     pub number: u32,
 }
 
@@ -181,17 +181,17 @@ impl Span {
 /// A remark of a program about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// It is in a span from here on.
+    /// The program is in a span from here on.
     Begin(Span),
-    /// It is no longer.
+    /// The program has left the span.
     End(Span),
     /// The warm-up is over: the program's actions from here on count in the run's traffic.
     Counts,
-    /// It enters a call of a library, within the calls that it is in already.
+    /// The program enters a call of a library, within the calls that it is in already.
     Enters(Call),
     /// In the call that it entered last it waits on behalf of this place in its program.
     At(Site),
-    /// It leaves the call that it entered last.
+    /// The program leaves the call that it entered last.
     Leaves,
 }
 

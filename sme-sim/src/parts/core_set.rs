@@ -125,17 +125,17 @@ impl CoreSet {
 /// The role of a core for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It has a copy that is kept coherent.
+    /// The core has a copy that is kept coherent.
     Holds,
-    /// It spins on its copy.
+    /// The core spins on its copy.
     Spins,
-    /// It has a read under way.
+    /// The core has a read under way.
     Fetches,
 }
 
 const ROLES: usize = 3;
 
-/// Which cores do what with a line.
+/// The roles of cores for a line.
 #[derive(Debug, Default)]
 pub struct Roles {
     /// Of each role the cores below 64, a bit each.

@@ -8,7 +8,7 @@ use super::core_set::CoreSet;
 /// Some bytes of one aligned word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Bytes {
-    /// Which word of the line.
+    /// The number of the word in the line.
     pub word: u8,
     /// A bit for each byte.
     pub enables: u8,

@@ -20,7 +20,7 @@ pub enum Gaps {
     Periodic,
     /// One in each period, anywhere in it.
     Uniform,
-    /// At any time with the same probability, one a period on average: gaps are exponential.
+    /// At any time with the same probability, one per period on average: gaps are exponential.
     Exponential,
 }
 
@@ -59,7 +59,7 @@ pub enum NoiseError {
         duration: Time,
         /// The longest.
         most: Time,
-        /// Which is this share.
+        /// The share of the period that is the longest, in words.
         share: &'static str,
     },
 }

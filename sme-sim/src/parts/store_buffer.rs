@@ -14,7 +14,7 @@ const NONE: u32 = u32::MAX;
 pub struct Store {
     /// To where, as the program gave it.
     pub address: u64,
-    /// Which bytes of that word.
+    /// The bytes of that word that are stored.
     pub bytes: Bytes,
     /// Right-aligned.
     pub value: u64,

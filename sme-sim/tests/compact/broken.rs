@@ -12,11 +12,11 @@ use crate::equal::case;
 /// The fault of the leader of node 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
-    /// It does not wait for its last follower.
+    /// The leader does not wait for its last follower.
     Impatient,
-    /// It does not release its node's first child.
+    /// The leader does not release its node's first child.
     Forgetful,
-    /// It reads its phase once more before it releases any thread.
+    /// The leader reads its phase once more before it releases any thread.
     Slow,
 }
 

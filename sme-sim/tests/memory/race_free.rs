@@ -142,8 +142,8 @@ impl Case {
         place(home, 64 * (LINES + 2 + number as u64))
     }
 
-    /// Which thread may store to a word in a phase; the others may load it unless it does. Of a line
-    /// that is written back as a whole, all words are one node's.
+    /// Returns the thread that may store to a word in a phase; the others may load it unless it
+    /// does. Of a line that is written back as a whole, all words are one node's.
     fn owner(&self, phase: usize, word: u64) -> u32 {
         let mix = |x: u64| (x ^ self.owners).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
         let phase = phase as u64;

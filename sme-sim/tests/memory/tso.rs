@@ -36,7 +36,7 @@ enum Layout {
     Apart,
 }
 
-/// Whose memory they are in.
+/// The home of the variables.
 #[derive(Clone, Copy, Debug)]
 enum Home {
     /// Another node's, cached.

@@ -12,7 +12,7 @@ pub struct Below {
     pub low: Signal<In, Bits<32>>,
     /// Bits 32–63.
     pub high: Signal<In, Bits<32>>,
-    /// It is below the constant.
+    /// The word is below the constant.
     pub below: Signal<Out, Bit>,
     _bound: u128,
 }

@@ -36,7 +36,7 @@ pub struct Buffers {
     pub write_address: [Signal<In, Bits<5>>; INPUTS],
     /// Where a buffer is read.
     pub read_address: [Signal<In, Bits<5>>; INPUTS],
-    /// Which buffer a reader takes, one-hot.
+    /// The buffer that a reader takes, one-hot.
     pub select: [Signal<In, Bits<INPUTS>>; READERS],
     /// The data for each reader.
     pub data: [Signal<Out, PacketBeat>; READERS],

@@ -1,4 +1,4 @@
-//! Whose turn it is: the first of the bits that are set, from a place on and round.
+//! Turns: the first of the bits that are set, from a place on and round.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use rust_hdl::prelude::*;
 
 use super::net_to_keep;
 
-/// Which of 32 bits is the first that is set and stands after the last winner, or, if none does, the
+/// Finds the first of 32 bits that is set and stands after the last winner, or, if none does, the
 /// first that is set; one-hot and as a number, both 0 if none is.
 ///
 /// Both searches run side by side, in few levels of logic, over those of the bits only that can be
@@ -41,7 +41,7 @@ pub struct InTurn {
     _kind: u32,
     /// The initial value of `after`.
     _initial: u32,
-    /// Which of the number's bits can be 1; all but in a broken variant.
+    /// The bits of the number that can be 1; all but in a broken variant.
     pub(crate) _mask: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Which of two short numbers is lower.
+//! A comparison of two short numbers.
 
 use rust_hdl::prelude::*;
 

@@ -2,15 +2,15 @@
 
 use rust_hdl::prelude::*;
 
-/// Which of 32 bits is the first that is set, when `groups` says, bit by bit, in which four
-/// neighbours there is one. What it says is believed.
+/// Finds the first of 32 bits that is set, when `groups` says, bit by bit, in which four neighbours
+/// there is one. The block trusts `groups`.
 ///
 /// Few levels of logic: the first group is found and the first bit of each group at the same time.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct LowestInGroups {
     /// The bits.
     pub bits: Signal<In, Bits<32>>,
-    /// Which groups of four bits have one that is set.
+    /// The groups of four bits that have one set.
     pub groups: Signal<In, Bits<8>>,
     /// The number of a bit.
     pub limit: Signal<In, Bits<5>>,
@@ -22,7 +22,7 @@ pub struct LowestInGroups {
     pub emptied: Signal<Out, Bits<8>>,
     /// No bit up to `limit` is set.
     pub none_up_to: Signal<Out, Bit>,
-    /// Which of the number's bits can be 1; all but in a broken variant.
+    /// The bits of the number that can be 1; all but in a broken variant.
     pub(crate) _mask: u32,
 }
 

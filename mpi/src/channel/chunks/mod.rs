@@ -113,8 +113,8 @@ pub fn variable(layout: &Layout, ring: Ring, place: Place) -> Option<String> {
 }
 
 impl<M: Memory + Blocks, P> Chunks<M, P> {
-    /// That of rank `me`, which runs on the node that `layout` says; each section of that has room
-    /// for the ring.
+    /// Makes the channel of rank `me`, which runs on the node that `layout` says; each section of
+    /// that has room for the ring.
     ///
     /// # Errors
     /// As [`Layout::check`], and if a section has less room.

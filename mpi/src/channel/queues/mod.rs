@@ -57,7 +57,7 @@ pub struct Setting {
     pub room: Room,
     /// The core of each node that serves, its resource manager.
     pub server: u32,
-    /// Which messages go which way.
+    /// The ways of messages by their lengths.
     pub modes: Modes,
     /// Buffers for data under way.
     pub buffers: Buffers,
@@ -101,8 +101,8 @@ where
     M: Fabric + Spawn + 'static,
     P: Processor + Clone + 'static,
 {
-    /// That of the rank whose thread has `memory`; `core` makes a processor of a thread's memory.
-    /// Starts the server. Before the first message ranks [meet](Self::meet).
+    /// Starts the channel of the rank whose thread has `memory`; `core` makes a processor of a
+    /// thread's memory. Starts the server. Before the first message ranks [meet](Self::meet).
     ///
     /// # Errors
     /// [`IpcError`]

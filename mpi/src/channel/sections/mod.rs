@@ -57,7 +57,7 @@ struct State {
 }
 
 impl<M: Memory, P> Sections<M, P> {
-    /// That of rank `me`, which runs on the node that `layout` says.
+    /// Makes the channel of rank `me`, which runs on the node that `layout` says.
     ///
     /// # Errors
     /// As [`Layout::check`].

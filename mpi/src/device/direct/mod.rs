@@ -132,7 +132,7 @@ impl Ready {
 }
 
 impl Direct {
-    /// That of a job of so many ranks.
+    /// Makes the state for a job of so many ranks.
     pub(super) fn new(ranks: u32, abilities: Abilities) -> Self {
         let count = ranks as usize;
         Self {

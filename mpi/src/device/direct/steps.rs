@@ -21,7 +21,8 @@ impl Device {
         self.taken(|direct| direct.copies.pop_front())
     }
 
-    /// It has been, to an address of the library's; or there is no room, and it goes as others do.
+    /// Handles the end of a copy to an address of the library's; without an address there is no
+    /// room, and the message goes as others do.
     pub(in crate::device) fn copied(&self, copy: Copy, address: Option<u64>) {
         let mut state = self.state.lock();
         let Copy {
@@ -80,7 +81,7 @@ impl Device {
         }
     }
 
-    /// It is open, or there was no room.
+    /// Handles the opening of a place; without a ticket there was no room.
     pub(in crate::device) fn opened(&self, opens: Opens, ticket: Option<Ticket>) {
         let mut state = self.state.lock();
         let Opens {

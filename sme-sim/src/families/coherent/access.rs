@@ -35,7 +35,7 @@ pub(super) struct Made {
 enum Found {
     First,
     Second,
-    /// It has to be asked for, or the right to write it.
+    /// Beyond the core's caches: the line has to be asked for, or the right to write it.
     Beyond,
 }
 

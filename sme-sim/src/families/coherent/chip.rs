@@ -338,9 +338,9 @@ impl Chip {
 pub(super) struct CorePosition {
     /// Its number over the whole machine.
     pub(super) core: usize,
-    /// That of its module.
+    /// The number of its module.
     pub(super) module: usize,
-    /// That of its module among the caches of its socket.
+    /// The number of its module's cache among those of its socket.
     pub(super) cache: u16,
     pub(super) socket: usize,
 }

@@ -38,15 +38,15 @@ pub(super) struct Passage {
 #[derive(Clone, Copy, Debug, Default)]
 struct WordAccesses {
     words: u32,
-    /// It loads them from here on.
+    /// The address from which the pass loads them.
     from: Option<u64>,
-    /// It stores them from here on.
+    /// The address from which the pass stores them.
     to: Option<u64>,
     past_caches: bool,
-    /// It stores this.
+    /// The value that the pass stores.
     value: Option<u64>,
     flushes: bool,
-    /// It stores words of the block, or loads words into it.
+    /// Whether the pass stores words of the block, or loads words into it.
     has_block: bool,
     site: Option<WaitSite>,
 }

@@ -44,7 +44,7 @@ pub(super) enum Sends {
 /// A later event of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Later {
-    /// It goes on with a pass.
+    /// A thread goes on with a pass.
     Passes(u16),
 }
 

@@ -24,7 +24,7 @@ pub(super) enum Sends {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Packet {
     pub tag: u16,
-    /// Which of its sender's transfers it belongs to: one at a time of each stream.
+    /// The transfer of its sender to which it belongs: one at a time of each stream.
     pub stream: u16,
     /// Where it goes in the buffer, or in the slot.
     pub offset: u32,

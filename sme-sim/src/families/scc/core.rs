@@ -81,7 +81,7 @@ pub(super) struct Shared {
 pub(super) struct Gathered {
     /// The number of the line.
     pub(super) line: u64,
-    /// Which bytes of its block, a bit each.
+    /// The bytes of its block that are gathered, a bit each.
     pub(super) mask: u64,
     pub(super) words: [u64; 8],
 }
@@ -89,9 +89,9 @@ pub(super) struct Gathered {
 /// A later event of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Later {
-    /// It reads a flag that has been written while it spun.
+    /// A thread reads a flag that has been written while it spun.
     Samples(u16),
-    /// It goes on with copying a block.
+    /// A thread goes on with copying a block.
     Moves(u16),
     /// A command of that core and its thread to the clock of the tile acts.
     Retunes(u32, u16),

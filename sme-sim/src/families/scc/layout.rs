@@ -106,7 +106,7 @@ impl Chip {
         })
     }
 
-    /// Which of the cores of its controller `core` is.
+    /// Returns the number of `core` among those of its controller.
     pub fn number_at_controller(&self, core: u32) -> u32 {
         let (x, y) = self.position(Self::tile_of(core));
         let (width, height) = (self.columns / 2, self.rows / 2);

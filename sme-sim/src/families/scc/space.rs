@@ -76,7 +76,7 @@ impl AddressSpace for SccSpace {
         self.line
     }
 
-    /// One a core.
+    /// One per core.
     fn registers(&self) -> u32 {
         1
     }

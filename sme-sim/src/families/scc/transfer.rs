@@ -54,7 +54,7 @@ impl Stretch {
 struct Piece {
     /// The address of the first, with its mapping.
     address: u64,
-    /// Which words of the block.
+    /// The words of the block: the first of them.
     first: u32,
     count: u32,
 }

@@ -187,7 +187,7 @@ pub enum Arbitration {
 pub struct HostSpec {
     /// `clock`: HT400 is 400 MHz, two transfers per cycle.
     pub clock: Clock,
-    /// `width`: bits a direction, 16.
+    /// `width`: bits per direction, 16.
     pub width_bits: u32,
     /// `cycles`: HyperTransport clock cycles a packet spends in the processor's link interface,
     /// one way (Eq. 1's `cycles_fixed`, per direction).

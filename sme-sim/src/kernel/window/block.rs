@@ -35,7 +35,7 @@ pub(super) struct Kept<M> {
     pub(super) at: Time,
     pub(super) sequence: u64,
     pub(super) from: u32,
-    /// Which node it is.
+    /// The number of its node in the block.
     pub(super) bit: u8,
     pub(super) message: M,
 }
@@ -44,7 +44,7 @@ pub(super) struct Kept<M> {
 #[derive(Clone, Copy)]
 pub(super) struct Late<L> {
     pub(super) at: Time,
-    /// Which node it is.
+    /// The number of its node in the block.
     pub(super) bit: u8,
     pub(super) late: L,
 }

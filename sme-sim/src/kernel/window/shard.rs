@@ -33,7 +33,7 @@ pub(super) struct Deal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Seat {
     pub(super) worker: usize,
-    /// Which of its stripes.
+    /// The stripe of the worker.
     stripe: usize,
     /// The node's number there.
     number: usize,

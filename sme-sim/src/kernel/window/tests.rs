@@ -257,9 +257,9 @@ proptest! {
 /// The fault of one letter.
 #[derive(Clone, Copy, Debug)]
 enum Wrong {
-    /// It does not arrive.
+    /// The letter does not arrive.
     Lost,
-    /// It comes instead of the next window's.
+    /// The letter comes instead of the next window's.
     Late,
     /// The same, and it says that it was written in that window.
     Backdated,

@@ -30,7 +30,7 @@ use crate::time::Time;
 pub(super) struct ProcessShare {
     /// The division of the nodes among the processes.
     pub(super) shares: Shares,
-    /// Which process this is.
+    /// The number of this process.
     pub(super) me: usize,
 }
 

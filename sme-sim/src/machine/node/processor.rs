@@ -37,7 +37,7 @@ pub struct Setting {
 /// Why a thread does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
-    /// It does: its next event is pending.
+    /// The thread runs: its next event is pending.
     Nothing,
     /// For what it spins on to change.
     Spins,

@@ -29,13 +29,13 @@ pub(super) struct History {
 #[derive(Clone, Copy, Debug)]
 struct Copy {
     filled: Time,
-    /// It was in another node's cache only.
+    /// Words whose last write was in another node's cache only.
     dirty: u8,
-    /// It was on its way.
+    /// Words whose last write was on its way.
     posted: u8,
     /// Memory had it no more.
     lost: u8,
-    /// It had happened before the fill.
+    /// Words whose last write had happened before the fill.
     known: u8,
 }
 

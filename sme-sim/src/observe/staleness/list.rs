@@ -19,7 +19,7 @@ pub struct StaleLoad {
     pub at: Time,
     /// The threads that read.
     pub reader: Runs,
-    /// Which of all threads that is: its node times the threads of a node, plus its core.
+    /// The number of that thread among all: its node times the threads of a node, plus its core.
     pub thread: u32,
     /// Where in the program.
     pub site: Option<Site>,
@@ -31,7 +31,7 @@ pub struct StaleLoad {
     pub seen: u64,
     /// The value of the write it did not see.
     pub newer: u64,
-    /// That write; none for the initial value.
+    /// The write that was read; none for the initial value.
     pub written: Option<MissedWrite>,
     /// Why it was not seen.
     pub cause: Cause,
@@ -44,7 +44,7 @@ pub struct MissedWrite {
     pub at: Time,
     /// The threads that wrote.
     pub by: Runs,
-    /// Which of all threads that is.
+    /// The number of that thread among all.
     pub thread: u32,
     /// Where in the program.
     pub site: Option<Site>,

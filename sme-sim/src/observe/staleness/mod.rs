@@ -67,7 +67,7 @@ pub struct Checker {
     contested: FxHashMap<Spot, Vec<Write>>,
     report: StaleReport,
     most_findings: usize,
-    /// Which finding it is, by the numbers of reader's and writer's sites and the cause; none of
+    /// The indices of findings by the numbers of reader's and writer's sites and the cause; none of
     /// those for which the report has no room.
     found: FxHashMap<(u32, u32, Cause), Option<usize>>,
     /// The function that is told of every stale load.

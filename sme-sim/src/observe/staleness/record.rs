@@ -20,7 +20,7 @@ pub enum What {
         word: Place,
         /// The value that the load returned.
         value: u64,
-        /// Which load.
+        /// The place of the load in the program.
         site: Site,
         /// The way in which it was read.
         way: Way,
@@ -31,7 +31,7 @@ pub enum What {
         word: Place,
         /// The value written.
         value: u64,
-        /// Which store.
+        /// The place of the store in the program.
         site: Site,
         /// The way in which it was written.
         way: Way,
@@ -43,7 +43,7 @@ pub enum What {
         word: Place,
         /// The value that it holds now.
         after: u64,
-        /// Which operation.
+        /// The place of the operation in the program.
         site: Site,
     },
     /// The thread, the flag's only writer, has set it: a release.
@@ -296,7 +296,7 @@ impl Spot {
         self.0 & ((1 << OFFSET_BITS) - 1)
     }
 
-    /// Which word of the aligned 64 bytes around it.
+    /// Returns the number of the word in the aligned 64 bytes around it.
     #[inline]
     pub fn word(self) -> usize {
         (self.0 >> 3 & 7) as usize

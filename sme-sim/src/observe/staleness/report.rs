@@ -6,7 +6,7 @@ use std::panic::Location;
 
 use serde::Serialize;
 
-/// Which flush was missing, and on which side.
+/// The cause of a stale read: the missing flush and its side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
@@ -18,7 +18,7 @@ pub enum Cause {
     InFlight,
     /// Memory had the newer value, and another node's write-back overwrote it.
     LostUpdate {
-        /// That node.
+        /// The node.
         by_node: u32,
     },
     /// No thread has written the word, and yet it does not hold its initial value: memory was
@@ -151,7 +151,7 @@ pub struct Written {
 /// the first of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StaleRead {
-    /// Which flush was missing.
+    /// The missing flush.
     pub cause: Cause,
     /// The number of such reads.
     pub count: u64,

@@ -57,7 +57,7 @@ pub(super) struct Line {
 /// The last write to a word.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Word {
-    /// Whose it was.
+    /// The write: its thread, clock and site.
     pub last: Last,
     /// The value that it wrote.
     pub value: u64,

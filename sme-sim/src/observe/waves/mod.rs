@@ -260,7 +260,7 @@ struct Writing<P> {
     pending: Vec<(usize, Heard<P>)>,
     /// Blocks with a valid or a credit in the last cycle that was written, in order.
     active: Vec<usize>,
-    /// That cycle, and the last time that was written, in femtoseconds.
+    /// The last cycle, and the last time that was written, in femtoseconds.
     last: (u64, u64),
     /// The cycle up to which the run has come.
     end: u64,

@@ -79,7 +79,7 @@ impl Access {
         self.address & !7
     }
 
-    /// Which word of the 64 bytes around its line.
+    /// Returns the number of the word in the 64 bytes around its line.
     #[inline]
     pub fn word(&self) -> usize {
         (self.address / 8 % 8) as usize

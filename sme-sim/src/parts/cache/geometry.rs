@@ -31,7 +31,7 @@ pub enum GeometryError {
          that is not a whole number of sets of {ways} lines of {line_bytes} bytes"
     )]
     PartSet {
-        /// Which level.
+        /// The level.
         level: &'static str,
         /// Its size, in bytes.
         bytes: u64,
@@ -43,7 +43,7 @@ pub enum GeometryError {
     /// The sets are chosen by the low bits of the line number.
     #[error("the {level} level of the cache would have {sets} sets: not a power of two")]
     Sets {
-        /// Which level.
+        /// The level.
         level: &'static str,
         /// The number of sets that it would have.
         sets: u64,
@@ -51,7 +51,7 @@ pub enum GeometryError {
     /// The lines could not be numbered.
     #[error("the {level} level of the cache would have {lines} lines: more than {MOST_LINES}")]
     Huge {
-        /// Which level.
+        /// The level.
         level: &'static str,
         /// The number of lines that it would have.
         lines: u64,

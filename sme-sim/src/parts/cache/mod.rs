@@ -39,7 +39,7 @@ use crate::parts::line_size::LineSize;
 /// The tag of an empty way. No line has this number.
 const EMPTY: u64 = u64::MAX;
 
-/// Which level served.
+/// The level that served an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Level {
     /// The level next to the core.
@@ -177,7 +177,7 @@ impl Cache {
         }
     }
 
-    /// Which line [`insert`](Cache::insert) of `line` would evict.
+    /// Returns the line that [`insert`](Cache::insert) of `line` would evict.
     pub fn victim(&self, line: u64) -> Option<u64> {
         if self.tags.find(line).is_some() {
             return None;

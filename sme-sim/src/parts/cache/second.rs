@@ -7,7 +7,7 @@ use crate::parts::coherence::State;
 
 const NO_TAGS: u32 = u32::MAX;
 
-/// Which line is where.
+/// The tags: the line in each way.
 #[derive(Clone, Debug)]
 pub(super) struct Tags {
     /// Of each set, where its tags start; nothing at all before the first line.

@@ -138,11 +138,11 @@ impl Next {
 pub struct Row {
     /// The state after it.
     pub next: Next,
-    /// It asks the home first, which tells the others.
+    /// Whether the cache asks the home first, which tells the others.
     pub asks: bool,
-    /// It gives the one that asked the line.
+    /// Whether the cache gives the line to the requester.
     pub supplies: bool,
-    /// It writes the line to memory.
+    /// Whether the cache writes the line to memory.
     pub writes_back: bool,
 }
 

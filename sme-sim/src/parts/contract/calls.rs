@@ -18,9 +18,9 @@ pub struct Call {
 pub enum Toward {
     /// There is no peer.
     None,
-    /// It sends to the peer.
+    /// The call sends to the peer.
     To,
-    /// It receives from the peer.
+    /// The call receives from the peer.
     From,
     /// Neither, or both.
     With,

@@ -151,7 +151,7 @@ fn without_gap(other: u32, own: u32) -> u32 {
     other - u32::from(other > own)
 }
 
-/// Which is number `index` among all but `own`.
+/// Returns the number at `index` among all but `own`.
 fn with_gap(index: u32, own: u32) -> u32 {
     index + u32::from(index >= own)
 }

@@ -168,8 +168,8 @@ impl FatTree {
 /// Where a switch is.
 struct SwitchPosition {
     level: u32,
-    /// Which of the groups of hosts below it.
+    /// The number of its group of hosts among those below its level.
     subtree: u32,
-    /// Which of the switches that serve that group.
+    /// The number of the switch among those that serve that group.
     equal: u32,
 }

@@ -1,4 +1,4 @@
-//! Which way a packet goes, hop by hop.
+//! Routing of packets, hop by hop.
 //!
 //! The switch asks [`Router`] once per packet and hop. The answer follows from the numbers of the
 //! switch and of the target: dimension order in a mesh or torus (`dimension_order`), up and down in
@@ -20,8 +20,8 @@ pub const CHANNELS: usize = 4;
 /// The switch port that leads to the engine and its host.
 pub const HOST_PORT: u16 = LINK_PORTS as u16;
 
-/// Which of two independent networks a packet travels on, so that a response never waits behind a
-/// request.
+/// The one of two independent networks on which a packet travels, so that a response never waits
+/// behind a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Class {
@@ -52,7 +52,7 @@ impl Class {
 pub enum Port {
     /// Over a link port: `0..6` of an engine, `0..radix` of a switch outside.
     Link(u16),
-    /// It has arrived.
+    /// The packet has arrived.
     Host,
 }
 

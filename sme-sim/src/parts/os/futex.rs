@@ -18,7 +18,7 @@ pub struct Sleepers<W> {
 /// A thread that is woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Woken {
-    /// Which.
+    /// The thread.
     pub thread: u16,
     /// When its waker has done with it.
     pub called: Time,

@@ -68,7 +68,7 @@ struct Core {
 struct PutOff {
     thread: u16,
     since: Time,
-    /// It executes, and does not wait for the hardware.
+    /// Whether the thread executes, and does not wait for the hardware.
     executes: bool,
     /// The time at which its operation would have ended.
     came: Option<Time>,
@@ -77,7 +77,7 @@ struct PutOff {
 #[derive(Clone, Debug)]
 struct Thread {
     core: u16,
-    /// It sleeps, and is urgent when it is woken.
+    /// Whether the thread sleeps, and is urgent when it is woken.
     is_urgent: bool,
     has_ended: bool,
     /// Those that wait for its end.
@@ -87,7 +87,7 @@ struct Thread {
 /// A thread that has got a core, and when it runs there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Next {
-    /// Which thread.
+    /// The thread.
     pub thread: u16,
     /// When.
     pub at: Time,
@@ -96,11 +96,11 @@ pub struct Next {
 /// The permission of a thread that wants to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// It has its core, and goes on at once.
+    /// The thread has its core, and goes on at once.
     Now,
     /// Another has the core: it will be told.
     Later,
-    /// It has waited its turn out, or used its quantum up: this one is next.
+    /// The thread has waited its turn out, or used its quantum up: this one is next.
     Given(Next),
 }
 
@@ -109,11 +109,12 @@ pub enum Turn {
 pub enum TimesOut {
     /// The core stays with who has it.
     Stays,
-    /// It is not over yet: look again then.
+    /// The quantum is not over yet: look again then.
     Later(Time),
-    /// It is, and this one is next.
+    /// The quantum is over, and this thread is next.
     Given(Next),
-    /// It is, and the thread from which an urgent one had taken the core goes on by itself.
+    /// The quantum is over, and the thread from which an urgent one had taken the core goes on by
+    /// itself.
     GoesBack,
 }
 
@@ -350,7 +351,7 @@ impl Sharing {
 }
 
 impl Core {
-    /// It is that thread's from now on.
+    /// Gives the core to that thread from now on.
     fn gives(&mut self, now: Time, next: Option<u16>) {
         match (self.has, next) {
             (None, Some(_)) => self.busy_since = now,

@@ -150,11 +150,11 @@ impl<W: PartialEq> System<W> {
 /// The activity of a thread, as far as the system has to know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// It executes.
+    /// The thread executes.
     Executes,
-    /// It waits for the hardware.
+    /// The thread waits for the hardware.
     Waits,
-    /// It sleeps.
+    /// The thread sleeps.
     Sleeps,
     /// Its program has ended.
     Ended,

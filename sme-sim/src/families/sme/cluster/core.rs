@@ -10,7 +10,7 @@ use crate::parts::line::Bytes;
 /// Why a core's thread is not running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
-    /// It is: its next event is on the agenda.
+    /// The thread runs: its next event is on the agenda.
     Nothing,
     /// For a line to be fetched, or for a cached copy on which it spins to change.
     Cache,

@@ -151,9 +151,9 @@ pub enum Bound {
     },
     /// The slowest probe.
     Probe {
-        /// It reaches the caches it looks into.
+        /// The time at which a probe reaches the caches it looks into.
         reaches: Time,
-        /// It has looked.
+        /// The time at which its answer is there.
         answered: Time,
     },
 }

@@ -8,7 +8,7 @@ use crate::families::sme::engine::Input;
 use crate::parts::fabric::LINK_PORTS;
 
 /// Packets from the host, credits from the host by channel, packets from each link. Credits from a
-/// link leave one an edge and all take as long, and so need no place here; nor do the packets that
+/// link leave one per edge and all take as long, and so need no place here; nor do the packets that
 /// come to a switch outside the engines, which may have more ports than these: those of one link
 /// all cross clock domains or all do not.
 const PINS: usize = 1 + 3 + LINK_PORTS;

@@ -286,7 +286,7 @@ impl Trace {
         self.core(core).slot = why;
     }
 
-    /// It has one.
+    /// Notes that `core` has a slot from `now` on.
     pub(super) fn has_slot(&mut self, now: Time, core: u16) {
         let why = self.core(core).slot;
         self.current = self.stage(why, now, Part::Queueing, What::Slot(core));

@@ -404,9 +404,10 @@ impl Way {
         self.tick.0
     }
 
-    /// That edge, and those after it up to `limit`, as long as nothing else happens and the host is
-    /// given nothing; how much the engine has given out at them, and when the last of them is. What it
-    /// gives its host is told to `reaches` with the time at which it is there.
+    /// Steps the engine at that edge, and those after it up to `limit`, as long as nothing else
+    /// happens and the host is given nothing; how much the engine has given out at them, and when
+    /// the last of them is. What it gives its host is told to `reaches` with the time at which it
+    /// is there.
     pub fn ticks(
         &mut self,
         limit: Time,

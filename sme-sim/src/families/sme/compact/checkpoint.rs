@@ -36,7 +36,7 @@ pub struct UnderWay {
     pub bridge: Box<[Written]>,
     /// The bridge is at work.
     pub bridge_busy: bool,
-    /// Whose write the bridge performs, and whose the leader.
+    /// The origins of the writes that the bridge and the leader perform.
     pub origins: [u32; 2],
     /// Events so far.
     pub events: u64,

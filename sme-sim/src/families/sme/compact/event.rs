@@ -48,7 +48,7 @@ impl OnPhase {
         u8::from(self.0 & Self::VALUE != 0)
     }
 
-    /// Whose it is.
+    /// Returns the core whose transaction it is.
     pub fn core(self) -> u16 {
         self.0 & 0x7ff
     }

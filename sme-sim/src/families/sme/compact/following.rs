@@ -15,7 +15,7 @@ use super::work::Fetched;
 pub(super) mod step {
     /// About to begin an episode.
     pub const START: u8 = 0;
-    /// It comes late.
+    /// The follower arrives late.
     pub const LATE: u8 = 1;
     /// Reads the phase.
     pub const READ: u8 = 2;

@@ -55,7 +55,7 @@ pub enum Stage {
 /// Why a thread does not go on by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
-    /// It does.
+    /// The leader goes on.
     Nothing,
     /// For a line, or for its own copy to change.
     Cache,

@@ -90,7 +90,7 @@ pub struct Run<'a, L: Leader> {
     /// Whether re-reads of an unchanged phase by followers are [counted, not
     /// scheduled](Work::count_elided).
     pub(super) elide_rereads: bool,
-    /// It has not been kept yet.
+    /// Whether the run may still be kept as a checkpoint: it has not been yet.
     may_be_kept: bool,
     checkpoint: Option<Box<Checkpoint<L::State>>>,
 }

@@ -102,7 +102,7 @@ pub struct Work {
     /// The bridge is at work.
     pub bridge_busy: bool,
     pending: Timeline,
-    /// Whose write the bridge performs, and whose the leader.
+    /// The origins of the writes that the bridge and the leader perform.
     origins: [u32; 2],
     /// Of each line, what waits for its home, a byte each, the newest lowest.
     waiting: Vec<u32>,
@@ -269,8 +269,9 @@ impl Work {
         self.marks[usize::from(number)] & LEADER_FETCHES != 0
     }
 
-    /// Which of eight lines from `first` on the leader neither has nor has asked for: the lowest bit of
-    /// a byte for each. None if one of them is the phase's, or there are not so many.
+    /// Returns the lines, of eight from `first` on, that the leader neither has nor has asked for:
+    /// the lowest bit of a byte for each. None if one of them is the phase's, or there are not so
+    /// many.
     #[inline]
     pub fn lacking(&self, form: &NodeForm, first: u16) -> Option<u64> {
         const LOWEST: u64 = u64::from_ne_bytes([1; 8]);

@@ -32,7 +32,8 @@ pub struct Checked<E> {
     flows: Flows,
     /// Responses to the host, in any order.
     answers: Vec<Output>,
-    /// Whose the engine's tags are: of reads in the network, and of reads of the host's memory.
+    /// The holders of the engine's tags: of reads in the network, and of reads of the host's
+    /// memory.
     network_reads: FxHashMap<u8, Reader>,
     memory_reads: FxHashMap<u8, Reader>,
     violation: Option<Violation>,

@@ -31,7 +31,7 @@ pub struct Origin {
     pub source: u32,
     /// The observer's mark.
     pub trace: u32,
-    /// That node's source tag.
+    /// The source tag of the requester.
     pub tag: u8,
 }
 

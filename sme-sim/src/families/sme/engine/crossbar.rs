@@ -68,7 +68,7 @@ impl Crossbar {
         changed
     }
 
-    /// Which input offers a packet to the own node in this cycle.
+    /// Returns the input that offers a packet to the own node in this cycle.
     fn homeward(
         &self,
         class: Class,

@@ -8,7 +8,7 @@ use crate::parts::fabric::{CHANNELS, LINK_PORTS};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PendingCredit(u64);
 
-/// Whose place is free again.
+/// The buffer of which a place is free again.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Credit {
     Link { port: u16, channel: u8 },
@@ -39,7 +39,7 @@ impl PendingCredit {
         self.0 & ((1 << Self::BITS) - 1) >= Self::HOST
     }
 
-    /// Whose place is free again.
+    /// Returns the buffer of which a place is free again.
     pub(super) fn credit(self) -> Credit {
         let number = self.0 & ((1 << Self::BITS) - 1);
         match number.checked_sub(Self::HOST) {

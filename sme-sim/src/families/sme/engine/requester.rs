@@ -49,7 +49,7 @@ impl RequesterSpec {
     }
 }
 
-/// Whose a source tag is.
+/// The holder of a source tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadContext {
     /// The observer's mark.

@@ -16,7 +16,7 @@ use super::packet::{Kind, Packet};
 use super::tags::Tags;
 use super::wires::{CROSSBAR_RESPONDER, HT_RECEIVE_RESPONSE, HostFifos, PacketFifos, RESPONDER};
 
-/// It has no registers of its own, apart from the FIFO; only its node's number.
+/// The responder. It has no registers of its own, apart from the FIFO; only its node's number.
 #[derive(Clone, Debug)]
 pub struct Responder {
     node: u32,

@@ -29,7 +29,7 @@ pub(super) struct Order {
     /// Nodes that can be sent to.
     pub(super) nodes: u32,
     pub(super) aim: Aim,
-    /// Packets a cycle, below 1.
+    /// Packets per cycle, below 1.
     pub(super) rate: f64,
     pub(super) seed: u64,
     /// The first cycle in which none is generated any more.

@@ -167,7 +167,7 @@ pub enum TrafficError {
         "at full load a node injects {per_kilocycle} packets in 1000 cycles of its engine, whose host port takes 500: lower link.bandwidth, or raise engine.clock"
     )]
     HostPort {
-        /// Packets a node at full load, in 1000 cycles.
+        /// Packets per node at full load, in 1000 cycles.
         per_kilocycle: u64,
     },
     /// The links are so slow, or the network is so large, that a source cannot tell loads apart.

@@ -35,7 +35,7 @@ pub(super) struct Fill {
     arrived: u8,
     /// There is no such node.
     failed: bool,
-    /// Whose slot it has.
+    /// The socket whose slot it has.
     socket: u8,
     /// The thread that missed first, as the machine's traces name it.
     origin: u32,

@@ -18,7 +18,7 @@ pub enum Answer {
     Has(Time),
     /// No core of the node has the line: this fill waits for the slot of this socket.
     Fetches(u16, u8),
-    /// It goes on when something else has happened to the line.
+    /// The access goes on when something else has happened to the line.
     Waits,
 }
 

@@ -131,7 +131,7 @@ impl Bench {
         core * self.apart
     }
 
-    /// Which of the cores that do something an agent is, unless it is the bridge.
+    /// Returns the number of an agent among the acting cores, unless it is the bridge.
     fn core_of(&self, agent: u16) -> u16 {
         match agent {
             BRIDGE => BRIDGE,

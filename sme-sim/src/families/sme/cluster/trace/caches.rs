@@ -57,7 +57,7 @@ impl Trace {
             self.miss_stage(self.current, at, Part::Cache, miss, MissStage::Settles);
     }
 
-    /// It has been performed.
+    /// Notes that the oldest store of `core` has been performed.
     pub fn stored(&mut self, core: u16) {
         self.current = self.core(core).misses[usize::from(true)];
     }

@@ -72,7 +72,7 @@ impl Trace {
         self.effect = effect;
     }
 
-    /// It is complete.
+    /// Notes that a transaction is complete.
     pub fn completed(&mut self, now: Time, number: u32, transaction: &Transaction) {
         self.answered = None;
         self.current = self.transactions.remove(&number).unwrap_or(BEFORE);

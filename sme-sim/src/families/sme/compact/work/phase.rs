@@ -14,7 +14,7 @@ use super::{Core, Work};
 /// A follower's read of the phase of which all that follows is known when it starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Fetched {
-    /// Whose.
+    /// The core that reads.
     pub core: u16,
     /// The value that it finds.
     pub value: u8,

@@ -72,7 +72,7 @@ impl Flow {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected {
     pub(super) output: Output,
-    /// Whose read it is: the host's own tag, or a node and its tag.
+    /// The reader: the host's own tag, or a node and its tag.
     pub(super) reader: Option<Reader>,
 }
 

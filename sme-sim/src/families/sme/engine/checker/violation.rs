@@ -20,17 +20,17 @@ pub enum Violation {
     /// A packet was sent without a credit for it.
     #[error("{wire} channel {channel} carried a packet without a credit")]
     NoCredit {
-        /// Which wire.
+        /// The wire.
         wire: Wire,
-        /// Which of its channels.
+        /// The channel of the wire.
         channel: u8,
     },
     /// A credit came back that was never used.
     #[error("{wire} channel {channel} got a credit back too many")]
     TooManyCredits {
-        /// Which wire.
+        /// The wire.
         wire: Wire,
-        /// Which of its channels.
+        /// The channel of the wire.
         channel: u8,
     },
     /// In the end, a packet had not come out.
@@ -44,9 +44,9 @@ pub enum Violation {
     /// In the end, credits had not come back.
     #[error("{wire} channel {channel} misses {missing} credits")]
     CreditLost {
-        /// Which wire.
+        /// The wire.
         wire: Wire,
-        /// Which of its channels.
+        /// The channel of the wire.
         channel: u8,
         /// The number of missing credits.
         missing: u32,

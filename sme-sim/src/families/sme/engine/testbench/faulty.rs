@@ -14,11 +14,11 @@ pub(crate) enum Fault {
     LeakLinkCredit,
     LeakHostCredit,
     DoubleCredit,
-    /// It always foresees the end of a packet a cycle too early.
+    /// The engine always foresees the end of a packet a cycle too early.
     ForeseesEarly,
     /// A packet that passes at once leaves a cycle too early.
     PassesEarly,
-    /// It never says that it awaits credits of links.
+    /// The engine never says that it awaits credits of links.
     AwaitsNothing,
 }
 
