@@ -1,6 +1,6 @@
 //! Any barrier by its name: [`build`] has the one list of what each algorithm is made from.
 //!
-//! What is to be done with the barrier depends on its type, which only this list knows: it is a [`Use`].
+//! The use of the barrier depends on its type, which only this list knows: it is a [`Use`].
 
 use sme_memory::{Futex, Leader, Route, TestAndSet};
 

@@ -147,7 +147,7 @@ impl<M: Cacheable, B: Barrier<M>> Barrier<M> for Coherent<B> {
                 memory.wait_all(flags, Until::Is(local.phase)).await;
                 self.make_coherent(memory).await;
             } else {
-                // What this thread has stored has left its core when the local master sees this.
+                // The stores of this thread have left its core when the local master sees this.
                 memory.fence().await;
                 let flag = self.flags.flag(memory, me.node, me.core - 1);
                 memory.set(flag, local.phase).await;

@@ -30,7 +30,7 @@
 //! # }
 //! ```
 //!
-//! How a thread waits depends on the processors that the process may use
+//! The way in which a thread waits depends on the processors that the process may use
 //! ([`Patience::for_threads`]): where they are enough for all threads it spins for a bounded time,
 //! shorter while that turns out to be in vain, and then sleeps; where not, it offers its processor
 //! to the others a few times and then sleeps.
@@ -191,7 +191,7 @@ pub struct Handle {
 impl Handle {
     /// Waits until all threads of the barrier are in this call for the same time.
     ///
-    /// What a thread did before its call is before what any thread does after.
+    /// All that a thread did before its call happens before all that any thread does after.
     pub fn wait(&mut self) -> BarrierWaitResult {
         self.seat.wait();
         BarrierWaitResult {

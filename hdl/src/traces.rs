@@ -1,10 +1,10 @@
 //! The observer's marks of the packets inside an engine whose RTL knows none.
 //!
 //! The cycle model's packets carry a mark (`trace`) from which the simulator recognizes an access.
-//! Hardware has nothing of the kind; so the marks wait here while the packets are inside. What
-//! makes that exact: packets of one kind from one node to another never overtake each other, a
-//! host's reads have different tags while they are under way, and the completer's observer
-//! outputs tell in which order it takes packets of different nodes.
+//! Hardware has nothing of the kind; so the marks wait here while the packets are inside. Three
+//! facts make that exact: packets of one kind from one node to another never overtake each other, a
+//! host's reads have different tags while they are under way, and the completer's observer outputs
+//! tell in which order it takes packets of different nodes.
 
 use std::collections::{BTreeMap, VecDeque};
 

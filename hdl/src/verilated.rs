@@ -3,8 +3,8 @@
 //!
 //! [`Toolchain`] finds Verilator and a C++ compiler; [`Toolchain::build`] makes a [`Model`] of a
 //! block, a shared library with five functions (see the submodule `interface`), and
-//! [`Model::device`] an instance of it, as many as are wanted. What was built is kept under the
-//! user's cache directory and found there by its content. Called by the lockstep, the tests and
+//! [`Model::device`] an instance of it, as many as are wanted. Builds are kept under the user's
+//! cache directory and found there by their content. Called by the lockstep, the tests and
 //! `sme rtl`; it needs [`crate::verilog`], and Verilator 5.
 
 mod cache;
@@ -148,7 +148,8 @@ impl Toolchain {
             found.set(found.get() || build.found);
             Library::load(&build.path().join(LIBRARY), &inputs, &outputs)
         };
-        // What was found may be broken, as after a loss of power: then it is built once more.
+        // A build that was found may be broken, as after a loss of power: then it is built once
+        // more.
         let library = load(&self.cache).or_else(|error| {
             if found.get() && self.is_of_what_was_found(&error) {
                 load(&self.cache.renewing())

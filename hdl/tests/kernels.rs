@@ -2,7 +2,7 @@
 //! meant, while its Verilog means something else. Each is looked for in every kernel of this
 //! package.
 
-// What fails here fails the test.
+// A failure here fails the test.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;

@@ -3,7 +3,7 @@
 //! runs them. A tool that is not installed is
 //! said to be missing, and what needs it is skipped.
 
-// What fails here fails the test.
+// A failure here fails the test.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::VecDeque;
@@ -222,7 +222,7 @@ fn a_library_that_a_loss_of_power_has_left_empty_is_built_again() {
     for entry in fs::read_dir(&moved).unwrap() {
         let build = entry.unwrap().path();
         for file in ["libsme_rtl.so", "verilated.o"].map(|file| build.join(file)) {
-            // What is loaded is another file than this one.
+            // The file that is loaded is not this one.
             if fs::remove_file(&file).is_ok() {
                 fs::write(&file, "").unwrap();
             }

@@ -1,4 +1,4 @@
-//! The operations. What each costs is the machine's business; what each means is said here.
+//! The operations. The machine decides the cost of each; its meaning is defined here.
 //!
 //! Order: a thread's own operations appear to it in program order. Others may see a store later,
 //! and stores to different nodes in any order, until a [`Memory::fence`]. `set` of a flag is seen
@@ -150,8 +150,8 @@ pub struct ThreadId(pub u32);
 /// operating system gives each core to one of its threads at a time.
 pub trait Spawn: Memory + Sized {
     /// Starts a thread on this thread's node that runs `program` with its own view of memory: on
-    /// `core`, or on that of the node's cores which has the fewest threads. What this thread has
-    /// done before is seen by the new one.
+    /// `core`, or on that of the node's cores which has the fewest threads. The new thread sees all
+    /// that this one has done before.
     fn spawn<P, F>(&self, core: Option<u32>, program: P) -> impl Future<Output = ThreadId> + Send
     where
         P: FnOnce(Self) -> F + Send + 'static,
@@ -169,8 +169,8 @@ pub trait Spawn: Memory + Sized {
     fn id(&self) -> ThreadId;
 
     /// Sends `thread` of this node a signal with a value (a POSIX real-time signal, `sigqueue(3)`):
-    /// signals queue. What this thread did before is seen by the one that takes it. That there is
-    /// no such thread is a mistake of the program: a fault of simulated memory, a panic on real
+    /// signals queue. The thread that takes it sees all that this one did before. That there is no
+    /// such thread is a mistake of the program: a fault of simulated memory, a panic on real
     /// threads.
     fn send_signal(&self, thread: ThreadId, value: u64) -> impl Future<Output = ()> + Send;
 

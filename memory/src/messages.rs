@@ -13,8 +13,8 @@ use crate::{Flags, Memory, Until, Word};
 /// To hand data over: the writer drops its copies, stores, and fences; it notifies; the reader
 /// drops its copies and loads.
 pub trait Tagged: Memory {
-    /// Drops the copies that this thread's core has of all tagged lines (CL1INVMB). What the buffer
-    /// has gathered stays there.
+    /// Drops the copies that this thread's core has of all tagged lines (CL1INVMB). The contents of
+    /// the buffer stay there.
     fn invalidate_tagged(&self) -> impl Future<Output = ()> + Send;
 }
 

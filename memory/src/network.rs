@@ -114,7 +114,7 @@ pub trait Network: Memory {
     /// Opens receive tag `tag` of this thread's node, which is not open.
     fn open(&self, tag: u16, receives: Receives) -> impl Future<Output = ()> + Send;
 
-    /// Closes it. What comes later is a fault.
+    /// Closes it. A later arrival is a fault.
     fn close(&self, tag: u16) -> impl Future<Output = ()> + Send;
 
     /// Sends bytes by this thread's own core, word by word. Ends when the last has left the node.

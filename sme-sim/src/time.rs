@@ -138,7 +138,7 @@ impl Clock {
         }
     }
 
-    /// How long `cycles` last, rounded up to a picosecond.
+    /// Returns the duration of `cycles`, rounded up to a picosecond.
     pub const fn span(self, cycles: u64) -> Time {
         self.edge(cycles)
     }

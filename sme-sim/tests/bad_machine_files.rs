@@ -359,7 +359,7 @@ fn every_message_about_provenance() {
             r#"unknown source "publshed"; did you mean "published"?"#.to_owned(),
         ),
         (r#"{ value = "156 MHz", source = "me", where = "x" }"#, format!(r#"unknown source "me"; {sources}"#)),
-        // What `--set` records is not for files.
+        // Files must not have what `--set` records.
         (r#"{ value = "156 MHz", source = "set", where = "x" }"#, format!(r#"unknown source "set"; {sources}"#)),
         (r#"{ value = "156 MHz", source = 1, where = "x" }"#, format!("unknown source 1; {sources}")),
         (r#"{ value = "156 MHz", where = "x" }"#, r#""source" is missing"#.to_owned()),

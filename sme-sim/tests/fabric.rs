@@ -1,7 +1,7 @@
 //! Clusters on every kind of network: without load an access takes its hops and nothing else, and
 //! under load nothing is lost.
 
-// What fails here fails the test.
+// A failure here fails the test.
 #![allow(clippy::unwrap_used)]
 
 use std::future::Future;
@@ -115,7 +115,8 @@ fn check_zero_load(names: &[&str]) {
     let serialization = link.cycles(16) - 1;
     let crossing = spec.link.crossing_cycles(clock);
     let per_hop = 2 * (HOP_CYCLES + serialization + crossing);
-    // What a neighbour takes is published (1.89 us), and what all others have at their ends.
+    // The time of a neighbour is published (1.89 us), and with it the part that all others have at
+    // their ends.
     let neighbour = load(&spec, &"mesh:2x1".parse().unwrap(), 0, 1);
     assert!((1_880..1_900).contains(&(neighbour.as_ps() / 1_000)));
     for name in names {

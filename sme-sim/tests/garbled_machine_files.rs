@@ -170,7 +170,7 @@ proptest! {
                 prop_assert!(is_possible(&changed));
                 let (recorded, text) = &changed.overrides()[0];
                 prop_assert_eq!(recorded, name.trim());
-                // What is recorded, given again, is the same machine.
+                // The recorded settings, given again, make the same machine.
                 let again = machine.with(&[(recorded, text)]).unwrap();
                 prop_assert_eq!(again.hash(), changed.hash());
                 prop_assert_eq!(sme_sim::families::sme::of(&again).unwrap(), sme_sim::families::sme::of(&changed).unwrap());

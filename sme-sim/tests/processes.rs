@@ -1,7 +1,7 @@
 //! A cluster shared by several processes (threads of this one, which exchange bytes): the same
 //! times, figures and reports as in one.
 
-// What fails here fails the test.
+// A failure here fails the test.
 #![allow(clippy::unwrap_used)]
 
 #[path = "cluster/programs.rs"]

@@ -1,7 +1,7 @@
 //! Threads that programs start, on a machine of every family: they run, share the cores of their
 //! node, are waited for, and the outcome does not depend on the simulator's workers.
 
-// What fails here fails the test.
+// A failure here fails the test.
 #![allow(clippy::unwrap_used)]
 
 use std::future::Future;

@@ -1,10 +1,10 @@
 //! Coherence for the data that a lock protects when the lock goes from one node to another, so that
 //! the data may be cached (Fröning et al., Sec. VII, do it at a barrier).
 //!
-//! A protocol of two halves. Who gives the lock to another node writes back what its node has
-//! changed, and then loads from each home of the data: that load does not overtake what was written
-//! there before, so when it ends, everything has been performed. Who gets the lock from another node
-//! drops its node's copies before it reads.
+//! A protocol of two halves. The thread that gives the lock to another node writes back what its
+//! node has changed, and then loads from each home of the data: that load does not overtake what
+//! was written there before, so when it ends, everything has been performed. The thread that gets
+//! the lock from another node drops its node's copies before it reads.
 
 use std::future::Future;
 

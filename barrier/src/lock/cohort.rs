@@ -138,7 +138,7 @@ impl<M: Atomic + Cacheable> Lock<M> for Cohort {
             let passed = memory.load(self.passed(memory)).await;
             if passed < self.passes && self.within.is_awaited(memory, *ticket).await {
                 memory.store(self.passed(memory), passed + 1).await;
-                // What the holder wrote past the caches has left its core before the next one's
+                // The holder's writes past the caches have left its core before the next one's
                 // accesses do.
                 memory.fence().await;
             } else {

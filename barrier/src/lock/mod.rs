@@ -10,7 +10,7 @@
 //! Fröning et al. have barriers only and no atomic transaction over the engine (Sec. IV). A lock is
 //! built from a description, which is checked there, and shared by all its threads; its variables
 //! lie at the same offsets in the shared partition of every node, begin as zero, and take `bytes()`
-//! bytes. What a lock between nodes must do for the data that it protects is [`Coherence`].
+//! bytes. [`Coherence`] says what a lock between nodes must do for the data that it protects.
 
 mod coherence;
 mod cohort;

@@ -46,17 +46,17 @@
 //! never taken for another.
 //!
 //! *Bells only wake.* A bell decides nothing: who hears it looks at its grant and at `turn` again.
-//! A grant is posted before its bell to the same node, so it is there when the bell is heard. Who
-//! waits has read its bell before it looks, and one who changes what another waits for rings after
-//! that: the leaver after its grant, and (as in Yang and Anderson's) a newcomer who finds
-//! that it is to wait, because its rival may have looked between the newcomer's claim and its turn.
-//! The next value of a bell is counted where it is rung; it comes round after 128 rings, and no
-//! wait sees more than a few.
+//! A grant is posted before its bell to the same node, so it is there when the bell is heard. A
+//! thread that waits has read its bell before it looks, and a thread that changes what another
+//! waits for rings after that: the leaver after its grant, and (as in Yang and Anderson's) a
+//! newcomer that finds that it has to wait, because its rival may have looked between the
+//! newcomer's claim and its turn. The next value of a bell is counted where it is rung; it comes
+//! round after 128 rings, and no wait sees more than a few.
 //!
-//! *Fairness.* From the time when a node's turn in a match has been performed until the node has the
-//! lock, nodes of the match's other half have it at most once: the earlier winner. So
-//! no node starves. How often others have it is not bounded while a node is on its way from one
-//! round to the next; that is so in every tournament.
+//! *Fairness.* From the time when a node's turn in a match has been performed until the node has
+//! the lock, nodes of the match's other half have it at most once: the earlier winner. So no node
+//! starves. The number of times that others have it is not bounded while a node is on its way from
+//! one round to the next; that is so in every tournament.
 
 use std::future::Future;
 

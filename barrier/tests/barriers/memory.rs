@@ -7,7 +7,7 @@
 //! the same thread on, for leaving chosen threads behind and for delivering late.
 //!
 //! It also checks what programs owe: addresses within the shared partition, seven bits per flag,
-//! one writer a flag, or one at a time under a register, no atomic operation on another node's
+//! one writer per flag, or one at a time under a register, no atomic operation on another node's
 //! memory, nothing in the memory of another node with threads where there is a pool.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -58,8 +58,8 @@ impl Matrix {
         addresses
     }
 
-    /// Makes `addresses` those of the points of `row` in `columns`, which must not be empty. What
-    /// each access would have to look up is looked up once a granule.
+    /// Makes `addresses` those of the points of `row` in `columns`, which must not be empty. The
+    /// lookup that each access would need is done once per granule.
     pub(super) fn locate<M: Memory>(
         &self,
         memory: &M,

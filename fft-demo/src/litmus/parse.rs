@@ -1,6 +1,6 @@
 //! Reads a litmus test: `X86 NAME`, a quoted text, `Key=value` lines, the initial state between
-//! braces, a column of instructions for each thread, the final condition. What the format of herd7
-//! and litmus7 has beyond loads, stores and MFENCE is refused, with its line and column.
+//! braces, a column of instructions for each thread, the final condition. Other instructions of
+//! herd7 and litmus7 than loads, stores and MFENCE are refused, with its line and column.
 //!
 //! Nothing in a file makes it take long or much memory: the file, the threads, their instructions,
 //! the locations and the depth of a condition have limits.
@@ -140,7 +140,7 @@ impl<'t> Parser<'t> {
             return Err(self.scanner.unexpected("the test's name"));
         }
         self.scanner.skip_in_line();
-        // What the test is called in a paper.
+        // The name of the test in a paper.
         if self.scanner.take_if("(") {
             self.scanner.take_while(|c| c != ')' && c != '\n');
             self.scanner.expect(")", "behind the other name")?;

@@ -148,7 +148,7 @@ impl ModelBlock for Model {
                 self.packets.push(fifo, data(sender), 0);
             }
         }
-        // What the crossbar offers is what would move if every reader were ready.
+        // The crossbar offers the packets that would move if every reader were ready.
         let (mut crossbar, mut packets) = (self.crossbar.clone(), self.packets.clone());
         packets.latch();
         outputs.clear();

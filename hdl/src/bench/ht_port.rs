@@ -345,7 +345,7 @@ fn any_doublewords(random: &mut Random, channel: HtChannel) -> DoublewordsBeat {
         1 => doublewords.command = doublewords.command & 0x38 | bits & !0x38,
         // Another size.
         2 => doublewords.command ^= bits & (0xf << 22 | 1 << 26 | 0b111),
-        // What is no access.
+        // A packet that is no access.
         3 if channel == HtChannel::NonPosted => {
             doublewords.command &= !0x3f;
             doublewords.command |= [0b00_0000, 0b00_1101, 0b11_1101][below(random, 3) as usize];

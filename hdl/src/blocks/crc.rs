@@ -52,7 +52,7 @@ struct Parity {
     inverted: bool,
 }
 
-/// The CRC of a packet. What its kind does not carry must be zero.
+/// The CRC of a packet. Fields that its kind does not carry must be zero.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct PacketCrc {
     /// The packet.

@@ -13,11 +13,11 @@
 //! ```
 //!
 //! Requests and responses have nothing in common but the clock: each class has a [`CrossbarHalf`].
-//! What comes from this node says itself whether it is for this node: its sender has the time to
+//! A packet from this node says itself whether it is for this node: its sender has the time to
 //! compare, and here it decides where 160 bits go. Whether anything is offered depends on registers
-//! alone. Which of two is offered is decided anew in each cycle: a packet that is offered and not taken
-//! may give way to one that has come since, if it is that one's turn. So `…_data` may change while
-//! `…_valid` stands and `…_ready` does not.
+//! alone. Which of two is offered is decided anew in each cycle: a packet that is offered and not
+//! taken may give way to one that has come since, if it is that one's turn. So `…_data` may change
+//! while `…_valid` stands and `…_ready` does not.
 //!
 //! ```text
 //! cycle            0   1   2   3   4

@@ -104,7 +104,7 @@ pub struct Engine {
     /// Responses, of the network and of the host, whose tags no read held.
     pub unknown_tags: Signal<Out, Bits<2>>,
 
-    // What follows is for the simulator, which the cycle model tells otherwise.
+    // The outputs below are for the simulator, which the cycle model tells otherwise.
     /// The address of the dropped write.
     pub dropped_data: Signal<Out, Bits<64>>,
     /// The address of the failed read.
@@ -414,7 +414,7 @@ impl Logic for Engine {
             self.crc_error[i].next = self.link_ports[i].crc_error.val();
         }
 
-        // What moves.
+        // The moves.
         self.switching.next = (self.switch.request_out_valid.val()
             & self.crossbar.switch_request_ready.val())
             | (self.switch.response_out_valid.val() & self.crossbar.switch_response_ready.val());
@@ -456,7 +456,7 @@ impl Logic for Engine {
             | self.requester.tag_returns.val()
             | self.completer.tag_returns.val();
 
-        // What went wrong.
+        // The faults.
         self.dropped_valid.next = self.requester.dropped_valid.val();
         self.dropped_data.next = self.requester.dropped_data.val();
         self.failed_valid.next = self.requester.failed_valid.val();

@@ -13,12 +13,13 @@
 //! ```
 //!
 //! It stands beside [`LateFifo`](super::late_fifo::LateFifo)s of two places, one for each virtual
-//! channel, and is told what they take in and give out; of each, at most one in a cycle. So a single
-//! memory holds the packets of all, and who decides late in a cycle what it reads has only a number
-//! to choose here, in the next one, instead of a packet. What comes from afar goes through a register
-//! before it is written. In the cycle after a read the packet is there, even if it came in the very cycle
-//! of the read: then it is in that register still. And it is there still: its place is next for the packet
-//! that is two behind it, which the FIFO takes in at the earliest in the cycle after the read.
+//! channel, and is told what they take in and give out; of each, at most one in a cycle. So a
+//! single memory holds the packets of all, and who decides late in a cycle what it reads has only a
+//! number to choose here, in the next one, instead of a packet. A packet from afar goes through a
+//! register before it is written. In the cycle after a read the packet is there, even if it came in
+//! the very cycle of the read: then it is in that register still. And it is there still: its place
+//! is next for the packet that is two behind it, which the FIFO takes in at the earliest in the
+//! cycle after the read.
 //!
 //! ```text
 //! cycle      0   1   2   3   4

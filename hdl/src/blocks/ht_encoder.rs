@@ -6,10 +6,11 @@
 //! response ─> read response ─────────> response_out
 //! ```
 //!
-//! It is combinational. The rules are those of [`sme_sim::families::sme::engine::HtPacket::encode`]: an address extension
-//! where the address needs more than 40 bits, a byte mask where a write is not of all eight bytes. Data
-//! stand where they stood: nothing that is known late chooses between wide words.
-//! What is not looked at in a packet of its kind may be anything.
+//! It is combinational. The rules are those of
+//! [`sme_sim::families::sme::engine::HtPacket::encode`]: an address extension where the address
+//! needs more than 40 bits, a byte mask where a write is not of all eight bytes. Data stand where
+//! they stood: nothing that is known late chooses between wide words. Fields that are not looked at
+//! in a packet of its kind may be anything.
 //!
 //! ```text
 //! cycle      0   1   2

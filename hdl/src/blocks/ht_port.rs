@@ -283,8 +283,8 @@ impl Logic for HtPort {
         self.arbiter.can.next = self.both.val();
         self.arbiter.take.next = true;
         self.host_out_valid.next = self.arbiter.any.val();
-        // What chooses the packet decides the same as what moves the counters and the FIFOs on, but by
-        // registers of its own: they need not be placed together.
+        // The logic that chooses the packet decides the same as the logic that moves the counters
+        // and the FIFOs on, but by registers of its own: they need not be placed together.
         for i in 0..2 {
             self.choosers[i].clock.next = self.clock.val();
             self.choosers[i].reset.next = self.reset.val();

@@ -124,7 +124,7 @@ impl<T: Synth> Logic for LateFifo<T> {
         self.taken.next = self.read.val() & self.not_empty.q.val();
         self.comes.d.next = self.written.val();
         self.stays.next = self.not_empty.q.val() & !(self.read.val() & self.not_full.q.val());
-        // What comes and stays is in the memory from the next cycle on.
+        // A packet that comes and stays is in the memory from the next cycle on.
         self.stored.d.next = self.stays.val();
         // Said so that the tools see it: what is never written to is never valid.
         self.not_empty.d.next = self.not_empty.q.val();

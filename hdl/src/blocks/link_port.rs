@@ -20,19 +20,19 @@
 //!                                                        └──────────┘
 //! ```
 //!
-//! A channel may begin a packet while the link is free and the receiver has a place for it, which is
-//! found out a cycle ahead; the channels that may take turns. The packet is given to the link whole, in the last cycle that its
-//! bytes take; the next may begin in the cycle after. Who begins is known late in a cycle: only in
-//! the next one the packet is fetched, and how long it takes is noted. Where a packet takes less
-//! than three cycles there is no time for that: such a link gets them from the FIFOs at once, which
-//! takes far longer than anything else here.
+//! A channel may begin a packet while the link is free and the receiver has a place for it, which
+//! is found out a cycle ahead; the channels that may take turns. The packet is given to the link
+//! whole, in the last cycle that its bytes take; the next may begin in the cycle after. The channel
+//! that begins is known late in a cycle: only in the next one the packet is fetched, and how long
+//! it takes is noted. Where a packet takes less than three cycles there is no time for that: such a
+//! link gets them from the FIFOs at once, which takes far longer than anything else here.
 //!
-//! What arrives is registered twice: a packet with the difference between its CRC and the one that
-//! came with it; and once it is found sound, or wrong, so that the switch has it at the beginning of a
-//! cycle. Between the two the switch is told on which channel something arrives, and for which node,
-//! so that it finds the route while the CRC is looked at. A credit counts two cycles later as well, so
-//! that packets and credits take equally long. A packet whose CRC is wrong is lost, and the place it
-//! would have had with it: there is no way to send it again.
+//! An arrival is registered twice: a packet with the difference between its CRC and the one that
+//! came with it; and once it is found sound, or wrong, so that the switch has it at the beginning
+//! of a cycle. Between the two the switch is told on which channel something arrives, and for which
+//! node, so that it finds the route while the CRC is looked at. A credit counts two cycles later as
+//! well, so that packets and credits take equally long. A packet whose CRC is wrong is lost, and
+//! the place it would have had with it: there is no way to send it again.
 //!
 //! ```text
 //! cycle            0   1   2   3   4   5   6

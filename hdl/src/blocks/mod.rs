@@ -1,9 +1,10 @@
 //! The hardware, one block a file: [`engine`] joins [`ht_port`], [`requester`], [`completer`],
 //! [`responder`], [`crossbar`], [`switch`] and six times [`link_port`]; the others are their parts.
 //!
-//! Every block that has registers has a clock and a synchronous reset. There are ports of two kinds: packets with *valid* and
-//! *ready*, and pulses. What it does and in which cycle is its cycle model's to say, in
-//! [`sme_sim::families::sme::engine`]; the rules for kernels are in docs/rtl.md.
+//! Every block that has registers has a clock and a synchronous reset. There are ports of two
+//! kinds: packets with *valid* and *ready*, and pulses. Its function and its timing are specified
+//! by its cycle model, in [`sme_sim::families::sme::engine`]; the rules for kernels are in
+//! docs/rtl.md.
 
 pub mod address_decoder;
 pub mod arbiter;

@@ -12,8 +12,8 @@
 //! [`SkidBuffer`](super::skid_buffer::SkidBuffer) the first packet stands in a register, where its
 //! reader has it at the beginning of the cycle; but `read` is the enable of each of its bits, and
 //! those lie where their readers are, all over the FPGA. Here `data` comes through the memory, and
-//! `read` may be known late: it ends at four registers, as `write` does. What is offered is written
-//! whenever there is a place, whether it is `write`n or not.
+//! `read` may be known late: it ends at four registers, as `write` does. The offered data is
+//! written whenever there is a place, whether it is `write`n or not.
 //!
 //! ```text
 //! cycle      0   1   2   3   4   5

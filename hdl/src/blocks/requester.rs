@@ -345,9 +345,9 @@ impl Logic for Requester {
         self.write_goes.next =
             self.write_can_go.val() & !(self.read_can_go.val() & !self.last_was_read.q.val());
         self.request_valid.next = self.write_can_go.val() | self.read_can_go.val();
-        // What chooses the packet and what moves the tag table on decide the same by registers of their
-        // own: then they share no table with what moves the FIFOs and the order on, and need not be placed
-        // with that.
+        // The logic that chooses the packet and the logic that moves the tag table on decide the
+        // same by registers of their own: then they share no table with the logic that moves the
+        // FIFOs and the order on, and need not be placed beside it.
         self.read_can_be_sent.next = !self.order.may_not_read.val() & self.tags.available.val();
         self.write_sent.next =
             self.write_can_go.val() & !(self.read_can_be_sent.val() & self.last_was_write.q.val());

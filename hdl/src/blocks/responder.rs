@@ -9,11 +9,11 @@
 //!                                          └── completer's table ──┘
 //! ```
 //!
-//! One response a cycle, in the order in which the host gives them. Who asked stands in the
-//! completer's table, which answers in the same cycle, on the way into the FIFO; with that the tag is
-//! freed. So what is offered to the crossbar depends on registers alone. A response with a tag that no
-//! read holds, or a packet that is no response, is dropped where a response would be taken in, and
-//! `unknown_tag` shows it.
+//! One response a cycle, in the order in which the host gives them. The requester stands in the
+//! completer's table, which answers in the same cycle, on the way into the FIFO; with that the tag
+//! is freed. So what is offered to the crossbar depends on registers alone. A response with a tag
+//! that no read holds, or a packet that is no response, is dropped where a response would be taken
+//! in, and `unknown_tag` shows it.
 //!
 //! ```text
 //! cycle          0   1   2   3   4

@@ -72,7 +72,7 @@ impl Search<'_> {
     }
 
     /// Returns whether a difference is found with these words, too; then they are the best so far.
-    /// What was not drawn, in cycles after the difference or in others, is left out of them.
+    /// Words that were not drawn, in cycles after the difference or in others, are left out.
     fn fails(&mut self, words: Vec<Words>) -> bool {
         let most = words.len() as u64 + BUILD_CYCLES;
         if self.cycles < most {
@@ -104,7 +104,7 @@ impl Search<'_> {
             }
         }
         let changed = self.words.len() < before;
-        // The last round was without each alone. What is left of the effort tells whether it was tried.
+        // The last round was without each alone. The rest of the effort tells whether it was tried.
         self.is_minimal |= !changed && self.cycles > 0;
         changed
     }

@@ -3,9 +3,10 @@
 //! rust-hdl writes every number with 32 bits and every slice by its offset and width, and leaves it
 //! to Verilog to extend and to cut: `x = x + 32'h1` of five bits. That means the same as
 //! `x = x + 5'h1`, but tools warn of it, and of what matters among a thousand such lines. Here each
-//! statement of a module's logic is read, the bits that count are asked of each operand, by the rules
-//! of Verilog-2001 (§4.4: an operand is as wide as the widest of its context), and the statement is
-//! written anew. What this does not read stays as it was. Called by [`super::tidy`].
+//! statement of a module's logic is read, the bits that count are asked of each operand, by the
+//! rules of Verilog-2001 (§4.4: an operand is as wide as the widest of its context), and the
+//! statement is written anew. Text that this does not parse stays as it was. Called by
+//! [`super::tidy`].
 
 use std::collections::BTreeMap;
 
@@ -282,7 +283,7 @@ impl Names {
             }
             _ => {
                 if operator == Operator::And {
-                    // What a mask of ones leaves is all that is asked for.
+                    // The bits that a mask of ones leaves are all that is asked for.
                     for (mask, other) in [(first, second), (second, first)] {
                         let is_one = |bits_of: Vec<bool>| {
                             bits_of.len() >= bits && bits_of[..bits].iter().all(|bit| *bit)
@@ -360,7 +361,7 @@ impl Names {
                 let places = places.number()?.clamp(lowest, end);
                 let zeros = Piece::zeros(places - lowest);
                 let from = lowest.saturating_sub(places);
-                // What is shifted beyond the context is lost.
+                // Bits shifted beyond the context are lost.
                 let mut pieces = self.pieces(first, from, end - places, width)?;
                 pieces.extend(zeros);
                 return Some(pieces);
@@ -464,7 +465,8 @@ fn ored(first: Vec<Piece>, second: Vec<Piece>) -> Option<Vec<Piece>> {
     });
     let mut both = Vec::new();
     while let [Some(one), Some(other)] = rest.each_mut().map(Vec::pop) {
-        // Who has a say, else who has fewer zeros, is taken, and as many zeros of the other.
+        // Takes the piece that decides, else the one with fewer zeros, and as many zeros of the
+        // other.
         let has_say = [&one, &other].map(|piece| piece.text.is_some());
         let second_is_taken = match has_say {
             [true, true] => return None,

@@ -1,10 +1,10 @@
 //! A cache of earlier builds, found by their content.
 //!
 //! Each build is a directory, named by a hash of everything that it was made from, which also
-//! stands in it (`made-from`), so that two builds of the same hash are told apart, with the length of
-//! each file. A directory appears whole or not at all, also beside other builds. What is found
-//! is run, so that only the user may have been able to write to it. Where nothing can be kept
-//! that is said on stderr, once, and what is built lasts as long as it is needed.
+//! stands in it (`made-from`), so that two builds of the same hash are told apart, with the length
+//! of each file. A directory appears whole or not at all, also beside other builds. A build that is
+//! found is run, so only the user may have been able to write to it. Where nothing can be kept that
+//! is said on stderr, once, and what is built lasts as long as it is needed.
 
 use std::fs::{self, DirEntry, Metadata};
 use std::hash::Hasher;
@@ -247,7 +247,7 @@ fn remove_leftovers(directory: &Path) {
     };
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if is_leftover(&entry) {
-            // Another process may be removing it, too. What stays does no harm.
+            // Another process may be removing it, too. A directory that stays does no harm.
             let _ = fs::remove_dir_all(entry.path());
         }
     }

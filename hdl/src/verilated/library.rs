@@ -1,6 +1,6 @@
 //! The loaded library of a verilated block: the only unsafe code of this package.
 //!
-//! What it relies on, beyond what each place says: the library is one that
+//! The code relies, beyond the reasons given at each place, on this: the library is one that
 //! [`super::Toolchain::build`] compiled from the source in [`super::interface`], just now or
 //! earlier. Just now, it is in a new directory that only the user may enter. Of an earlier one
 //! [`super::cache`] checks, before it is taken: beside it stands everything that it was made from,

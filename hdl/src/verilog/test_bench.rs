@@ -208,7 +208,7 @@ fn bench(
         end
     endtask
 
-    // What differs, before the rising edge.
+    // The comparison, before the rising edge.
     task check;
         begin
 {checks}        end

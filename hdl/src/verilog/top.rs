@@ -1,8 +1,8 @@
 //! The engine with a port for each field of a packet of the network, and for the doublewords of one of the
 //! host, under the names that waveforms have.
 //!
-//! Between blocks a packet is one vector. Who connects an engine to something else, or looks for a
-//! signal of `sme barrier --waves`, wants its parts: the module made here has them, and nothing
+//! Between blocks a packet is one vector. To connect an engine to something else, or to find a
+//! signal of `sme barrier --waves`, one needs its parts: the module made here has them, and nothing
 //! inside but the engine.
 
 use std::fmt::Write;

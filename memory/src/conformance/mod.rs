@@ -87,7 +87,7 @@ pub trait Machine {
     /// [`NODES`] nodes; it is told each thread's view of memory, its node and its number there.
     ///
     /// # Errors
-    /// How the run has failed, in words: a deadlock, a fault.
+    /// The failure of the run, in words: a deadlock, a fault.
     fn run(&self, program: &mut dyn FnMut(Self::Memory, u32, u32) -> Program)
     -> Result<(), String>;
 }

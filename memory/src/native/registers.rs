@@ -1,5 +1,5 @@
-//! Test-and-set registers: a byte in a line of its own each, 0 while it is clear. Who waits for one
-//! spins and then sleeps, and says so by the byte's eighth bit, as with flags.
+//! Test-and-set registers: a byte in a line of its own each, 0 while it is clear. A thread that
+//! waits for one spins and then sleeps, and says so by the byte's eighth bit, as with flags.
 
 use std::sync::atomic::Ordering;
 

@@ -1,8 +1,8 @@
 //! The lowest layer: bytes from rank to rank. A channel knows neither messages nor packets.
 //!
 //! From each rank to each other one there is a stream of bytes, in order and without loss, with
-//! room for some of them. The device above cuts the streams into packets. What passes has a cost in
-//! simulated time, and so has the library's own [work](Work): both are the channel's business.
+//! room for some of them. The device above cuts the streams into packets. Every transfer costs
+//! simulated time, and so does the library's own [work](Work): the channel accounts for both.
 
 mod arena;
 mod bells;

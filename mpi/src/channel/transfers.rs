@@ -2,7 +2,7 @@
 //! receiver's that is ready for them, and take no room in a stream (MPIDT of Ho et al., Sec. II).
 //!
 //! The receiver opens a place and tells the sender its ticket; the sender hands its data and the
-//! ticket over. Who tells whom when is the device's business.
+//! ticket over. The device decides which rank tells which, and when.
 
 use std::future::Future;
 

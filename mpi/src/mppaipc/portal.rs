@@ -170,7 +170,7 @@ impl<M: Fabric, P: Processor + Clone> PortalRx<M, P> {
         self.ipc.resources.give_flag(read.flag);
     }
 
-    /// Waits for the end of a read. What came was written past the caches of all cores.
+    /// Waits for the end of a read. The data was written past the caches of all cores.
     pub async fn wait(&self, read: Read) {
         let memory = &self.ipc.memory;
         let flag = self.ipc.flag(read.flag);

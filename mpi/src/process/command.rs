@@ -43,8 +43,8 @@ pub enum Command {
     /// The same for the voltage of the core's island, in tenths of a volt.
     Supply,
     /// Lend the program that is beside the command at most so many segments of the core's memory as
-    /// are beside it too, with 0 none. What was lent, or with 0 what could be, is beside the
-    /// result.
+    /// are beside it too, with 0 none. The segments lent, or with 0 those that could be, stand
+    /// beside the result.
     Borrow,
     /// The program that is beside the command returns what it has borrowed, from the segment on
     /// that is beside it too, or with 0 all.

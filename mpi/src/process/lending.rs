@@ -3,8 +3,8 @@
 //! segments below [`KEPT`] are the core's: of its operating system, and of the process that runs
 //! there.
 //!
-//! A segment is lent to one program at a time, until the program returns it or has ended. What the
-//! program has of it in its caches it writes back before that, so that the next one finds memory as
+//! A segment is lent to one program at a time, until the program returns it or has ended. The
+//! program writes back what its caches have of it before that, so that the next one finds memory as
 //! it is.
 
 use std::ops::Range;

@@ -1,9 +1,9 @@
 //! Simulated programs: futures that ask their machine for something, and go on with its answer.
 //!
-//! A program is polled only when what it asked for has been done. Question and answer pass
-//! through a mailbox of the host thread that polls, so a suspended program holds nothing but its
-//! own state, and needs neither locks nor wakers. What can be asked is for the machine to say: any type
-//! is a [`Question`] that has a mailbox.
+//! A program is polled only when what it asked for has been done. Question and answer pass through
+//! a mailbox of the host thread that polls, so a suspended program holds nothing but its own state,
+//! and needs neither locks nor wakers. The machine defines its questions: any type is a
+//! [`Question`] that has a mailbox.
 
 use std::cell::Cell;
 use std::fmt;

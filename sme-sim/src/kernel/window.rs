@@ -56,9 +56,9 @@ pub trait Node: Send {
     fn next(&self) -> Time;
 
     /// Does everything that happens before `end`, or as far as it comes without the task that it
-    /// returns; it is asked again when that has been [taken back](Self::take_back). What arrives
-    /// before `end` is in `inbox`, besides what can wait; what is still in it when a task is returned may
-    /// be [delivered](Self::deliver) before it goes on.
+    /// returns; it is asked again when that has been [taken back](Self::take_back). Messages that
+    /// arrive before `end` are in `inbox`, besides those that can wait; those still in it when a
+    /// task is returned may be [delivered](Self::deliver) before it goes on.
     fn advance(
         &mut self,
         end: Time,

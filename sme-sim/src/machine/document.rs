@@ -145,7 +145,7 @@ impl Source {
 }
 
 impl Document {
-    /// Parses `text`. What is wrong with single entries is collected in `problems`.
+    /// Parses `text`. Mistakes in single entries are collected in `problems`.
     ///
     /// # Errors
     /// The text is not TOML.

@@ -72,8 +72,8 @@ pub fn started<F>(
 #[error("{0}")]
 pub struct CannotBuild(pub String);
 
-/// A machine with a program on every thread. What is said of single nodes, links and threads is said of
-/// this process's; sums are those of all processes, once a run has ended.
+/// A machine with a program on every thread. Results of single nodes, links and threads are of this
+/// process's only; sums are those of all processes, once a run has ended.
 pub trait System {
     /// Runs until every program has ended, together with the `peers` with whom it was built, by `workers`
     /// threads of the host; `watch` is told now and then how far it has come. The outcome depends neither

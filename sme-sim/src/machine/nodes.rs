@@ -248,7 +248,7 @@ impl<N: Inhabited> System for Nodes<N> {
         workers: usize,
         watch: &mut dyn FnMut(Progress),
     ) -> Result<(), Failure> {
-        // What a run that panicked on this thread of the host has left there.
+        // Drop what a run that panicked on this thread of the host has left there.
         drop(contract::take_back());
         let last = self.advance(peers, workers, watch)?;
         self.tell_observers();

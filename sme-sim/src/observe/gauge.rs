@@ -24,8 +24,8 @@ impl Progress {
     }
 }
 
-/// Counters that a run keeps up to date while it goes on; about right at any moment. What a node of
-/// compact form has run in vain counts here, and only here.
+/// Counters that a run keeps up to date while it goes on; about right at any moment. Events that a
+/// node of compact form has run in vain count here, and only here.
 #[derive(Debug, Default)]
 pub struct Gauge {
     events: AtomicU64,

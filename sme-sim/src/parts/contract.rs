@@ -1,8 +1,8 @@
 //! The contract between programs and memory ([`sme_memory`]) as questions to a machine: each
 //! capability of the contract is a few variants of [`Operation`], and [`ThreadMemory`] asks them.
 //!
-//! A machine performs those of the capabilities that it has. What hits a core's private caches the
-//! program does itself, without asking ([`lend`]).
+//! A machine performs those of the capabilities that it has. The program performs hits in its
+//! core's private caches itself, without asking ([`lend`]).
 
 mod calls;
 mod messages;

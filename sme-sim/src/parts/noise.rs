@@ -416,7 +416,7 @@ mod tests {
         let (period, duration) = (Time::from_ns(100_000), Time::from_ns(5_000));
         let time = Time::from_ns(20_000_000);
         let cores = 400;
-        // How much gaps and lengths vary: deviation over mean, of the textbook.
+        // The variation of gaps and lengths: deviation over mean, from the textbook.
         for (gaps, vary) in [
             (Gaps::Periodic, 0.0),
             // Between places in neighbouring periods: the difference of two uniform variates.

@@ -1,6 +1,6 @@
 //! Small programs on whole clusters: what goes wrong is named, and who sees what in which order.
 
-// What fails here fails the test.
+// A failure here fails the test.
 #![allow(clippy::unwrap_used)]
 
 mod budgets;

@@ -1,7 +1,7 @@
 //! The compact form of the cluster against the readable one: the same barriers on the same machines,
 //! and every time, packet and event the same.
 
-// What fails here fails the test.
+// A failure here fails the test.
 #![allow(clippy::unwrap_used)]
 
 mod broken;

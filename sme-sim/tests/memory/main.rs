@@ -3,7 +3,7 @@
 //! home (a plain model of the caches of each node), and race-free programs, which must not notice
 //! any of it.
 
-// What fails here fails the test.
+// A failure here fails the test.
 #![allow(clippy::unwrap_used)]
 
 mod machines;

@@ -1,5 +1,5 @@
-//! A message within a node: words stored through the caches, then a flag by any of its addresses.
-//! Who sees the flag sees the words, without any flush.
+//! A message within a node: words stored through the caches, then a flag by any of its addresses. A
+//! thread that sees the flag sees the words, without any flush.
 
 use std::sync::{Arc, Mutex};
 
@@ -84,7 +84,7 @@ impl Case {
                             }
                         }
                         memory.wait(flag, Until::Is(1)).await;
-                        // What was stored last first: that is the one not to be missed.
+                        // The last store comes first: it is the one not to be missed.
                         for &(at, own) in case.words.iter().rev() {
                             let value = memory.load(word(at, own)).await;
                             seen.lock().unwrap().push(value);

@@ -1,7 +1,7 @@
 //! Waveforms of engines, read back with other people's readers and compared with a log that was
 //! kept beside.
 
-// What fails here fails the test.
+// A failure here fails the test.
 #![allow(clippy::unwrap_used)]
 
 mod cluster;

@@ -6,8 +6,8 @@
 //! As in MPPA-MPI (Ho et al., Sec. II) a server on another core of the node, its resource manager,
 //! takes the messages: each calls it back. It leaves their bytes in a buffer of the node's memory,
 //! where the rank's calls find them, or hears of a place for data, and starts the transfer of a
-//! send that waits. What a rank waits for it learns by one flag, its event, which the server sets,
-//! and credits that come back and transfers that end set it, too.
+//! send that waits. A rank waits on one flag, its event, which the server sets, and which credits
+//! that return and transfers that end set, too.
 
 pub mod portals;
 

@@ -1,5 +1,5 @@
 //! A node's network interfaces, the side that receives: buffers and queues behind receive tags, and
-//! mailboxes of the control network. What comes is written past the caches of all cores.
+//! mailboxes of the control network. Arriving data is written past the caches of all cores.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};

@@ -552,7 +552,7 @@ impl Core {
         self.ask_after(cpu, thread, (at, owed), Sends::ReadLine(at, copied));
     }
 
-    /// A line has come. What has to make room is written back.
+    /// A line has come. A line that has to make room is written back.
     fn takes_in(&mut self, cpu: &mut Cpu, thread: u16, copied: Copied, words: [u64; 8]) {
         let Copied { line, mapped } = copied;
         cpu.progress();

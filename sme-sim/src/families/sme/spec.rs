@@ -253,8 +253,8 @@ pub struct LinkSpec {
 pub enum Forwarding {
     /// All.
     StoreAndForward,
-    /// The first 8 bytes, its header. What is behind follows at the link's rate, which is the same
-    /// on all links, and has room in the buffer if the header has to wait.
+    /// The first 8 bytes, its header. The rest of the packet follows at the link's rate, which is
+    /// the same on all links, and has room in the buffer if the header has to wait.
     CutThrough,
 }
 

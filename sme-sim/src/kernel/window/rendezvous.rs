@@ -45,7 +45,8 @@ impl Rendezvous {
         }
     }
 
-    /// Returns when all have called it. What each did before, all see afterwards.
+    /// Returns when all have called it. The actions of each before the meeting are seen by all
+    /// afterwards.
     pub(super) fn wait(&self) {
         let episode = self.episode.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.workers {

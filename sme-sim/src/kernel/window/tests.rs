@@ -215,7 +215,7 @@ fn among<P: Peers>(
                 assert_eq!(same, (last, exchanged.windows));
                 all.extend(seen);
             }
-            // Who has found an error is more telling than who then misses that process.
+            // The process that found an error tells more than one that then misses it.
             Err(error @ PeerError::Gone { .. }) => gone = Some(error),
             Err(error) => return Err(error),
         }

@@ -1,6 +1,6 @@
-//! A node as threads and the hardware that performs what they ask for. What the threads of every
-//! machine have in common is here: programs that are polled, the operating system, spans, the log
-//! for the checker of loads, traces. A family writes the hardware ([`Hardware`]).
+//! A node as threads and the hardware that performs what they ask for. The part that the threads of
+//! every machine share: programs that are polled, the operating system, spans, the log for the
+//! checker of loads, traces. A family writes the hardware ([`Hardware`]).
 
 mod host;
 mod pace;

@@ -102,7 +102,7 @@ impl Clocks {
             .and_then(|history| (history.iter().rev()).find(|published| published.value == value));
         if let Some(set) = set {
             let writer = set.thread as usize;
-            // Who knows the release knows all that was known then.
+            // A thread that knows the release knows all that was known then.
             if row[writer] < set.known[writer] {
                 join(row, &set.known);
             }

@@ -274,7 +274,7 @@ impl History {
         };
         if is_it {
             line.posted &= !bit;
-            // Who had overwritten it stays known: there may be copies from then.
+            // The node that had overwritten it stays known: there may be copies from then.
             line.lost &= !bit;
         } else if last.is_written() && line.missing() & bit == 0 {
             line.lost |= bit;

@@ -4,8 +4,8 @@
 //! The machine (or a test) tells a [`Checker`] what happens, [`Record`] by record, in an order that
 //! each thread's program order agrees with, and in which a flag is set before any thread sees it.
 //! Nodes that cannot influence each other within a window may be told one after the other, window
-//! by window. What a thread does in its caches without a break, nearly all there is, is told in one
-//! run ([`Checker::accesses`]). The checker knows of the machine what addresses mean, and calls
+//! by window. Accesses of a thread in its caches without a break, nearly all of them, are told in
+//! one run ([`Checker::accesses`]). The checker knows of the machine what addresses mean, and calls
 //! nothing but its own parts.
 //!
 //! Happens-before is program order, and what a release shares with the acquire that sees it: a flag

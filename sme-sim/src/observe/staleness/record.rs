@@ -36,8 +36,8 @@ pub enum What {
         /// The way in which it was written.
         way: Way,
     },
-    /// An atomic operation on coherent memory, an acquire and a release of that word. What it read
-    /// is never stale, so only what the word holds now is told.
+    /// An atomic operation on coherent memory, an acquire and a release of that word. The value
+    /// read is never stale, so only the new value is told.
     Update {
         /// The word.
         word: Place,

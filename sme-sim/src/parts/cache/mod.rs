@@ -15,8 +15,8 @@
 //! or store that the first missed and the second serves, and the arrival of a line from outside. A
 //! hit in the first level is not seen by the second, as in hardware, so that a line in constant use
 //! can be evicted from both. A store that is refused for its state, a [`look`](Cache::look),
-//! [`set_state`](Cache::set_state) and [`clean`](Cache::clean) are no use. What each does depends
-//! on nothing but what was done before.
+//! [`set_state`](Cache::set_state) and [`clean`](Cache::clean) are no use. The result of each
+//! depends on nothing but the operations before.
 
 pub mod ahead;
 mod first;

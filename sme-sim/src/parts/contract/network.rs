@@ -1,5 +1,5 @@
-//! The operations of networks on chip ([`sme_memory::Network`]) as questions. What is asked goes
-//! beside its question, in a place of the host's thread.
+//! The operations of networks on chip ([`sme_memory::Network`]) as questions. The arguments go
+//! beside their question, in a place of the host's thread.
 
 use std::cell::Cell;
 use std::future::Future;

@@ -198,8 +198,8 @@ pub enum Deed {
     Rings(u16),
 }
 
-/// A node with an operating system. What has a body here is the system; a node gives it the rest,
-/// and calls it when an [`Event`] that it was handed has come.
+/// A node with an operating system. The functions with a body are the system; a node provides the
+/// others, and calls it when an [`Event`] that it was handed has come.
 pub trait Host {
     /// A word on which threads can sleep.
     type Word: PartialEq;

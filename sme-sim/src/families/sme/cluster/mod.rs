@@ -100,8 +100,8 @@ impl Cluster {
         Self::among(&Alone, (spec, setup), program, engine)
     }
 
-    /// The same, shared with `peers`: this process simulates a contiguous part of the positions. What
-    /// is said of single nodes, links and threads is said of these only; figures in sum are those of
+    /// The same, shared with `peers`: this process simulates a contiguous part of the positions.
+    /// Results of single nodes, links and threads are of these only; figures in sum are those of
     /// all processes, once [`Self::run_among`] has ended.
     pub fn among<F: Future<Output = ()> + Send + 'static>(
         peers: &dyn Peers,

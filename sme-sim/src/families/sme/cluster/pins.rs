@@ -1,8 +1,8 @@
 //! The engine's input pins: each takes one packet, or one credit, an edge.
 //!
-//! What crosses a clock domain, or comes over a host link that is faster than the engine, may be
-//! due at an edge at which the pin has something already. It is sampled at the next that is free,
-//! in the order in which it came.
+//! A packet that crosses a clock domain, or comes over a host link that is faster than the engine,
+//! may be due at an edge at which the pin has something already. It is sampled at the next that is
+//! free, in the order in which it came.
 
 use crate::families::sme::engine::Input;
 use crate::parts::fabric::LINK_PORTS;

@@ -9,7 +9,7 @@ use crate::parts::fabric::{CHANNELS, LINK_PORTS};
 use crate::parts::inline::ByChannel;
 use crate::time::Time;
 
-/// The record of one node. What is counted of passing packets stands together.
+/// The record of one node. The counters of passing packets stand together.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Record {

@@ -1,9 +1,9 @@
 //! A node's way to the others: its end of the HyperTransport link, and its engine.
 //!
-//! What a node of any form has besides its cores and memory. Packets enter the link's queues, cross
-//! it when they have a credit, and are sampled by the engine at an edge of its clock; what the engine
-//! gives goes over its links to other nodes, or back to this one's host. Called by the node, whose
-//! agenda holds the [`Event`]s that are put in here.
+//! The parts of a node of any form besides its cores and memory. Packets enter the link's queues,
+//! cross it when they have a credit, and are sampled by the engine at an edge of its clock; what
+//! the engine gives goes over its links to other nodes, or back to this one's host. Called by the
+//! node, whose agenda holds the [`Event`]s that are put in here.
 
 use std::mem::offset_of;
 use std::sync::Arc;
@@ -98,7 +98,7 @@ pub struct Way {
     pins: Pins,
     tap: Option<Box<Tap>>,
     engine: Watched,
-    // What packets between other nodes have nothing to do with comes last.
+    // The fields that packets between other nodes do not touch come last.
     link: HostLink,
     /// Packets on their way to the engine.
     arrivals: Few<Input, 1>,
@@ -186,7 +186,7 @@ impl Way {
 
     /// `packet` sets out from `socket` for the queue of the host link, which is at the first.
     pub fn sets_out(&mut self, now: Time, socket: u8, packet: HtPacket, agenda: &mut Agenda) {
-        // What an engine in RTL would see otherwise than the cycle model's.
+        // An inexact packet would look different to an engine in RTL than to the cycle model's.
         debug_assert!(packet.is_exact(), "{packet:?}");
         let at = now + self.constants.to_first_socket(socket) + self.constants.host_way;
         agenda.tell(|t| t.leaves_for_host_link(at, &packet));
@@ -405,9 +405,9 @@ impl Way {
     }
 
     /// Steps the engine at that edge, and those after it up to `limit`, as long as nothing else
-    /// happens and the host is given nothing; how much the engine has given out at them, and when
-    /// the last of them is. What it gives its host is told to `reaches` with the time at which it
-    /// is there.
+    /// happens and the host is given nothing; returns the number of outputs given at them, and the
+    /// time of the last of them. Packets for the host are told to `reaches` with the time at which
+    /// they are there.
     pub fn ticks(
         &mut self,
         limit: Time,

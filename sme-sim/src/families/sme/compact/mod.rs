@@ -3,9 +3,9 @@
 //! The same machine as [`crate::families::sme::cluster`] in its readable form, to the picosecond,
 //! for barriers whose nodes have one thread that leads and others that follow ([`Leader`]): the
 //! same transactions on the same lines in the same order, the same packets over the same engine,
-//! switches and links. What is different is what the simulator keeps. A node's cores and memory are
-//! two bytes per thread while nothing happens to them (`rest`), and are simulated from one rest to
-//! the next (`run`) in working memory that a worker has once (`work`), some of it twice
+//! switches and links. The difference lies in what the simulator keeps. A node's cores and memory
+//! are two bytes per thread while nothing happens to them (`rest`), and are simulated from one rest
+//! to the next (`run`) in working memory that a worker has once (`work`), some of it twice
 //! (`checkpoint`); between nodes everything is as it was (`node`). That both forms give the same
 //! times is a test (`tests/compact`); that every transaction on a line here leaves what the [table
 //! of MOESI](crate::parts::coherence) says is another (`work/tests.rs`).

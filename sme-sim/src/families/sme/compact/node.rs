@@ -1,12 +1,12 @@
 //! A node of compact form: its way to the others as in any node, and cores and memory that are
 //! simulated from rest to rest.
 //!
-//! What happens inside a node needs nothing from outside but packets. So it is run ahead, until it
-//! comes to rest, as if no packet came; what leaves it is handed to the host link and the engine
-//! when its time has come. A packet that comes later than the node's rest lets it run on from there.
-//! One that comes earlier makes the run void: it is repeated with that packet, from the rest before or,
-//! if the run was kept on its way and the packet comes after that, from there.
-//! What has left by then was caused earlier than that packet and is the same again.
+//! The inside of a node needs nothing from outside but packets. So it is run ahead, until it comes
+//! to rest, as if no packet came; what leaves it is handed to the host link and the engine when its
+//! time has come. A packet that comes later than the node's rest lets it run on from there. One
+//! that comes earlier makes the run void: it is repeated with that packet, from the rest before or,
+//! if the run was kept on its way and the packet comes after that, from there. The outputs that
+//! have left by then were caused earlier than that packet and are the same again.
 
 use std::mem::offset_of;
 use std::ops::Range;
@@ -37,7 +37,8 @@ use crate::time::Time;
 
 /// A node of compact form, or a position that has only a switch.
 ///
-/// What packets between other nodes have to do with stands together, on as few cache lines as may be.
+/// The fields that packets between other nodes touch stand together, on as few cache lines as may
+/// be.
 #[repr(C, align(64))]
 pub struct CompactNode<L: Leader> {
     pub(super) performed: u64,
@@ -64,7 +65,7 @@ struct Times {
     rests: u64,
 }
 
-/// Cores and memory. What is looked at before anything is run comes first.
+/// Cores and memory. The fields that are read before anything is run come first.
 #[repr(C, align(64))]
 struct Inside<L: Leader> {
     /// From here on the last run does not tell what happens: a packet has come, or there has been no

@@ -2,8 +2,8 @@
 //! more.
 //!
 //! At rest no line is on its way, every store has left, and each thread waits for its phase (the
-//! leader for a flag) or has ended. What that state is fits into a byte for each line and one for
-//! each thread; [`super::work`] is the form in which things happen. Here is the leader's part, the
+//! leader for a flag) or has ended. That state fits into a byte for each line and one for each
+//! thread; [`super::work`] is the form in which things happen. Here is the leader's part, the
 //! followers' in [`super::followers`].
 
 use rand_pcg::Pcg32;

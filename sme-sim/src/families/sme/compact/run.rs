@@ -163,7 +163,7 @@ pub fn run<L: Leader>(
     if !(elide_rereads && work.is_disturbed) {
         return ran;
     }
-    // What was kept may have taken it for granted as well.
+    // The checkpoint may have taken it for granted as well.
     let begin = Begin {
         kept: None,
         ..begin

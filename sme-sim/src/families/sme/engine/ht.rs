@@ -1,8 +1,8 @@
 //! The packet between a node's host and its engine: HyperTransport, as far as the engine uses it.
 //!
-//! A packet moves whole over the engine's host port, where it is made of [`Doublewords`]; the node adds
-//! the time its bytes need on the HyperTransport link, from [`HtPacket::wire_bytes`]. What is counted
-//! (HyperTransport I/O Link Specification, packet formats; without the link's periodic CRC):
+//! A packet moves whole over the engine's host port, where it is made of [`Doublewords`]; the node
+//! adds the time its bytes need on the HyperTransport link, from [`HtPacket::wire_bytes`]. Their
+//! number (HyperTransport I/O Link Specification, packet formats; without the link's periodic CRC):
 //!
 //! | Packet | Channel | Command | Address extension | Byte mask | Data |
 //! |---|---|---|---|---|---|

@@ -31,8 +31,8 @@ const TRANSMIT_FIFOS: usize = LINK_PORTS * CHANNELS;
 
 /// One node's engine, or a switch at a position without a node.
 ///
-/// It implements [`EngineModel`]; see there for the ports, and [`super`] for the drawing. What a packet
-/// that passes an idle engine has to do with comes first.
+/// It implements [`EngineModel`]; see there for the ports, and [`super`] for the drawing. The
+/// fields that a packet touches when it passes an idle engine come first.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Engine {
@@ -448,7 +448,8 @@ impl EngineModel for Engine {
         );
         self.packets.latch();
         self.changed = false;
-        // Who gives a tag back leaves a packet behind, so that the tables are latched in time.
+        // A block that gives a tag back leaves a packet behind, so that the tables are latched in
+        // time.
         if (self.host_busy || any(self.packets.valid(), CROSSBAR, PACKET_FIFOS - CROSSBAR))
             && let Some(host) = &mut self.host
         {
@@ -491,7 +492,7 @@ impl Shortcuts for Engine {
     /// With nothing else here, what comes at later edges comes too late to compete with the packet:
     /// it is in its receive buffer two cycles after this edge, in its transmit FIFO a cycle later
     /// and on its link in the next, and anything sampled later is one cycle behind it all the way.
-    /// What the host presents even at the same edge is two behind.
+    /// A packet that the host presents even at the same edge is two behind.
     fn transit(&mut self, cycle: u64, port: u16, channel: u8, packet: &Packet) -> Option<Transit> {
         if !self.idle {
             return None;

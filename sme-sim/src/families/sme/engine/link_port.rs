@@ -18,11 +18,11 @@
 //! receiver has a place for all of it, the header may wait; and the place may be given to another
 //! when the header has gone, as nothing comes over this link before the last byte.
 //!
-//! What arrives, packet or credit, goes through two registers, one in the check of a packet's CRC and
-//! one behind it. Nothing can hold it up there, so there are no such registers here: it is as if it had
-//! been sampled [`ARRIVAL_CYCLES`] later. The receive buffers, one per virtual channel with as many
-//! places as credits, are the [switch](super::switch)'s inputs; a place that the switch frees is a
-//! credit to the sender in the same cycle.
+//! An arrival, packet or credit, goes through two registers, one in the check of a packet's CRC and
+//! one behind it. Nothing can hold it up there, so there are no such registers here: it is as if it
+//! had been sampled [`ARRIVAL_CYCLES`] later. The receive buffers, one per virtual channel with as
+//! many places as credits, are the [switch](super::switch)'s inputs; a place that the switch frees
+//! is a credit to the sender in the same cycle.
 
 use super::arbiter::round_robin;
 use super::counters::{ChannelCounters, ShortCount};

@@ -165,7 +165,7 @@ impl Requester {
         let response = self
             .response(spec, host, packets)
             .filter(|_| response_ready);
-        // What is dropped waits for the port, too, as in the RTL.
+        // A dropped request waits for the port, too, as in the RTL.
         let unknown = response_ready
             && packets.is_valid(REQUESTER_RESPONSE)
             && !self.tags.is_used(packets.head(REQUESTER_RESPONSE).tag);

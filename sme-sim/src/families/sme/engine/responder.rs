@@ -5,9 +5,9 @@
 //!                                                  FIFO ─> response (to the crossbar)
 //! ```
 //!
-//! One response a cycle, in the order in which the host gives them. Who asked is looked up on the way
-//! into the FIFO, and with that the completer's tag goes back. A response with a tag that no read holds
-//! is dropped there, and counted.
+//! One response a cycle, in the order in which the host gives them. The requester is looked up on
+//! the way into the FIFO, and with that the completer's tag goes back. A response with a tag that
+//! no read holds is dropped there, and counted.
 
 use super::completer::Origin;
 use super::counters::Faults;

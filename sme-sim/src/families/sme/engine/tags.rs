@@ -124,7 +124,7 @@ mod tests {
         ) {
             let mut tags = Tags::new(count);
             let mut oracle = BTreeMap::new();
-            // What came back in the cycle before.
+            // The tag that came back in the cycle before.
             let mut returning = None;
             for (number, (allocate, tag)) in steps.into_iter().enumerate() {
                 prop_assert_eq!(tags.latch(), returning.is_some());

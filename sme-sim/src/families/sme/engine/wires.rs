@@ -2,7 +2,7 @@
 //!
 //! A wire between two blocks ends in a FIFO of the block that reads it. Network packets and
 //! HyperTransport packets have a bank each, so that a packet can move from block to block without
-//! being copied. What the engine's drawing in [`super`] shows as an arrow has its index here.
+//! being copied. Every arrow of the engine's drawing in [`super`] has its index here.
 
 use super::fifo::Fifos;
 use super::ht::HtPacket;

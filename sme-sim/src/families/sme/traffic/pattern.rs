@@ -1,8 +1,8 @@
 //! Sources and their targets: the synthetic patterns of interconnection networks.
 //!
 //! After W. J. Dally and B. Towles, Principles and Practices of Interconnection Networks, Sec. 3.2.
-//! Asked by [`super::Fabric`] once for every node. What needs coordinates asks the [`Topology`] for
-//! them: those of fat trees and dragonflies are in one row, by number.
+//! Asked by [`super::Fabric`] once for every node. Patterns that need coordinates ask the
+//! [`Topology`] for them: those of fat trees and dragonflies are in one row, by number.
 
 use std::fmt;
 

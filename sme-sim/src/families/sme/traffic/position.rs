@@ -251,7 +251,7 @@ impl<E: EngineModel> window::Node for Position<E> {
     ) -> Option<NoTask> {
         inbox.hand_over(self);
         loop {
-            // What comes at the time of an edge is sampled at it.
+            // An input that arrives at the time of an edge is sampled at it.
             let (arrival, generation) = (self.queue.next(), self.generation());
             let first = arrival.min(generation).min(self.tick.0);
             if first >= end {

@@ -5,9 +5,9 @@
 //! access to local memory, past the third level to the node's first socket, where the way to the
 //! engine is and where everything that happens to such a line is ordered: the other cores' caches
 //! are probed (MOESI, as in [`super::domain`]), and if no core has a copy, the line is fetched
-//! through the engine (`fill`). What a full set displaces, and what a program flushes, goes back in
-//! posted writes (`write_back`), which leave from the same socket in the same order, so that no
-//! fill overtakes the write-back of its line.
+//! through the engine (`fill`). Lines that a full set displaces, and those that a program flushes,
+//! go back in posted writes (`write_back`), which leave from the same socket in the same order, so
+//! that no fill overtakes the write-back of its line.
 
 mod fill;
 mod miss;

@@ -1,9 +1,9 @@
 //! One line of memory and the copies of it: who holds which bytes, and in which state.
 //!
-//! Nothing here takes time: the functions are what a transaction does to its line at the moment
-//! its home controller starts it. The next states, who answers and whether memory is written are
-//! rows of the [protocol's](protocol) table, performed on a [`Summary`]. What the copies hold, and
-//! what memory, is told by [`Images`].
+//! Nothing here takes time: the functions are what a transaction does to its line at the moment its
+//! home controller starts it. The next states, who answers and whether memory is written are rows
+//! of the [protocol's](protocol) table, performed on a [`Summary`]. [`Images`] has the contents of
+//! the copies and of memory.
 //!
 //! A copy that missed an update which did not probe is no part of that: it is as it was until it is
 //! taken away. The protocol takes it for none, a test for a shared one.

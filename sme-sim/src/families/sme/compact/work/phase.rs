@@ -61,7 +61,8 @@ impl Work {
         }
     }
 
-    /// [`Event::PhaseHome`]. What is [told ahead](Self::foresees), if followers' reads may be.
+    /// [`Event::PhaseHome`]. Returns the read that is [told ahead](Self::foresees), if followers'
+    /// reads may be.
     #[inline]
     pub fn phase_arrives(
         &mut self,
