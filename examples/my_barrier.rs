@@ -1,6 +1,6 @@
 //! A barrier of one's own on the simulated cluster: `cargo run --release --example my_barrier`.
 //!
-//! A chain: everybody passes the word on to the next thread by a flag in that thread's node, and
+//! A chain: each thread passes the word on to the next one by a flag in that one's node, and
 //! the last releases every node by a phase in the node's own memory, where all spin in a cache.
 
 use std::{error::Error, process::ExitCode};

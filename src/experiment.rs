@@ -52,7 +52,8 @@ pub enum VariablePlacement {
 }
 
 impl VariablePlacement {
-    /// Whether it is about the buffers and the memory of a chip, and so about any algorithm.
+    /// Returns whether it is about the buffers and the memory of a chip, and so about any
+    /// algorithm.
     pub fn is_on_chip(self) -> bool {
         matches!(self, VariablePlacement::Buffer | VariablePlacement::Memory)
     }
@@ -86,7 +87,7 @@ pub enum Pin {
 
 sme_barrier::names!(Pin, "pinning", { Scatter => "scatter", Compact => "compact" });
 
-/// What stands in the place of each node's engine.
+/// The implementation of each node's engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineKind {
     /// The cycle model.
@@ -103,7 +104,7 @@ sme_barrier::names!(EngineKind, "engine", {
     Verilated => "verilated",
 });
 
-/// How the simulator keeps the cores and the memory of nodes.
+/// The form in which the simulator keeps the cores and the memory of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Compact where that is possible.
@@ -238,7 +239,7 @@ pub enum Error {
     NotCompact(String),
 }
 
-/// What to record besides the figures that every run has.
+/// Recordings besides the figures that every run has.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Observe<'a> {
     /// Every thread's arrival and departure in every episode.
@@ -255,13 +256,13 @@ pub struct Observe<'a> {
 }
 
 impl Observe<'_> {
-    /// Whether it records single threads, which nodes in compact form do not.
+    /// Returns whether it records single threads, which nodes in compact form do not.
     pub fn looks_at_threads(&self) -> bool {
         self.per_thread || self.critical_path || self.timeline
     }
 }
 
-/// What came out.
+/// The outcome of an experiment.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Latency of each counted episode: from the last departure of the episode before to its own.

@@ -29,14 +29,14 @@ pub enum FitError {
     NotANumber,
 }
 
-/// How sure a two-sided interval is: between 0 and 100 percent, neither included.
+/// The confidence of a two-sided interval: between 0 and 100 percent, neither included.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Confidence {
     percent: f64,
 }
 
 impl Confidence {
-    /// What is usual.
+    /// The usual confidence.
     pub const USUAL: Self = Self { percent: 95.0 };
 
     /// So many percent; none where no interval, or only an infinite one, is so sure.
@@ -277,7 +277,7 @@ impl ClockSplit {
     }
 }
 
-/// What linear least squares in `N` coefficients finds.
+/// The result of linear least squares in `N` coefficients.
 struct Fit<const N: usize> {
     coefficients: [Coefficient; N],
     residual: f64,

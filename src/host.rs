@@ -1,11 +1,11 @@
-//! What this computer says of the process: memory in bytes; `None` on a host without `/proc`.
+//! The process as this computer sees it: memory in bytes; `None` on a host without `/proc`.
 
 /// The most memory the process has had resident so far.
 pub fn peak_rss_bytes() -> Option<u64> {
     status("VmHWM:")
 }
 
-/// What it has resident now.
+/// Returns the memory that is resident now.
 pub fn rss_bytes() -> Option<u64> {
     status("VmRSS:")
 }

@@ -23,8 +23,8 @@ pub enum LatencyError {
 /// The name of the spans that are timed.
 const LOAD: &str = "load";
 
-/// How long one uncached load takes, from the core's instruction to its value, with nothing else
-/// going on: to one's own memory by its global address (`loopback`), or to a neighbour's.
+/// Measures the time of one uncached load, from the core's instruction to its value, with nothing
+/// else going on: to one's own memory by its global address (`loopback`), or to a neighbour's.
 ///
 /// # Errors
 /// [`LatencyError::Failure`] if the load cannot be performed.

@@ -28,7 +28,7 @@ use crate::homes::homes;
 /// The name of the spans in which a thread has the lock, numbered by its acquisitions.
 const HELD: &str = "lock held";
 
-/// How the word under the lock is reached, and what the lock does for it.
+/// The access to the word under the lock, and the lock's actions for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
     /// Past the caches.
@@ -45,7 +45,7 @@ sme_barrier::names!(Data, "data", {
     All => "all",
 });
 
-/// What is simulated.
+/// The plan of a simulation of a lock.
 #[derive(Clone, Debug)]
 pub struct LockPlan {
     /// The machine, with every `--set` applied.
@@ -70,10 +70,10 @@ pub struct LockPlan {
     pub workers: usize,
 }
 
-/// How long some hand-overs took.
+/// The times of some hand-overs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HandOvers {
-    /// How many there were.
+    /// The number of hand-overs.
     pub count: u64,
     /// All together.
     pub total: Time,
@@ -102,7 +102,7 @@ impl HandOvers {
     }
 }
 
-/// What came out.
+/// The outcome of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockReport {
     /// From a thread to another of its node, or to itself.
@@ -148,9 +148,9 @@ pub enum Error {
     /// Not all that was counted under the lock was found at the end.
     #[error("the lock does not hold: {found} at the end and not {expected}")]
     Lost {
-        /// What the word holds.
+        /// The value of the word.
         found: u64,
-        /// How often it was counted up.
+        /// The number of times that it was counted up.
         expected: u64,
     },
 }

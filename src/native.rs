@@ -1,6 +1,6 @@
-//! How long barriers take on this machine: real threads, the library's barrier beside
-//! `std::sync::Barrier` and a pthread barrier, and the limit of them all, a cache line going to
-//! and fro between two threads. Called by the command `sme native`, which prints it. Times in
+//! Times of barriers on this machine: real threads, the library's barrier beside
+//! `std::sync::Barrier` and a pthread barrier, and the limit of them all, a cache line going to and
+//! fro between two threads. Called by the command `sme native`, which prints it. Times in
 //! nanoseconds a barrier, or a round trip.
 //!
 //! The barriers take turns, repetition by repetition, so that a disturbance meets all of them. A
@@ -22,14 +22,14 @@ use serde::Serialize;
 use sme_barrier::native::{Barrier, BarrierError, Options};
 use thiserror::Error;
 
-/// What is to be measured.
+/// The plan of a measurement on this machine.
 #[derive(Clone, Debug)]
 pub struct NativePlan {
     /// Numbers of threads.
     pub threads: Vec<usize>,
     /// The library's barrier.
     pub options: Options,
-    /// How often each barrier has its turn.
+    /// The number of turns of each barrier.
     pub repetitions: u32,
     /// About how long a turn is.
     pub turn: Duration,
@@ -55,17 +55,17 @@ pub enum NativeError {
     /// The system does not give so many threads.
     #[error("cannot start {threads} threads: {reason}")]
     Threads {
-        /// How many were to be started.
+        /// The number of threads that were to be started.
         threads: usize,
-        /// What the system says.
+        /// The message of the operating system.
         reason: std::io::Error,
     },
     /// The system does not give a pthread barrier.
     #[error("cannot make a pthread barrier for {threads} threads: {reason}")]
     Pthread {
-        /// How many threads it was for.
+        /// The number of threads that it was for.
         threads: usize,
-        /// What the system says.
+        /// The message of the operating system.
         reason: std::io::Error,
     },
     /// No repetitions.
@@ -100,7 +100,7 @@ pub struct NativeRow {
     pub pthread: Option<Latency>,
 }
 
-/// What was measured on this machine.
+/// The report of a measurement on this machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NativeReport {
     /// Processors that this process may use: its affinity and its control group's quota.
@@ -212,7 +212,7 @@ impl Contender {
     }
 }
 
-/// How many episodes take about as long as a turn.
+/// Returns the number of episodes that take about as long as a turn.
 fn calibrate<W: FnMut() + Send>(
     turn: Duration,
     barrier: &mut impl FnMut() -> Result<Vec<W>, NativeError>,

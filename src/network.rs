@@ -35,7 +35,7 @@ impl Load {
     }
 }
 
-/// What is simulated.
+/// The plan of a simulation of the network.
 #[derive(Clone, Debug)]
 pub struct NetworkPlan {
     /// The machine, with every `--set` applied.
@@ -72,16 +72,16 @@ pub struct LoadCurve {
 pub struct LoadPoint {
     /// Offered.
     pub load: Load,
-    /// What was measured.
+    /// The measurements.
     pub outcome: Outcome,
-    /// How long the simulation took.
+    /// The wall time of the simulation.
     pub wall: Duration,
 }
 
 /// Why a network has no curves.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
-    /// What is simulated is engines, switches and links.
+    /// The machine has no engines: engines, switches and links are simulated.
     #[error("{0} has no Shared Memory Engines, whose network this is about")]
     NoEngines(String),
     /// The fabric cannot be built, or a pattern has no place on it.

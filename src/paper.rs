@@ -42,8 +42,8 @@ const CORES: [u32; 5] = [1, 2, 4, 8, 16];
 /// The two barriers.
 const ALGORITHMS: [Algorithm; 2] = [Algorithm::Flat, Algorithm::Tree];
 
-/// What the paper says of Fig. 8 in its text: nodes, latency in microseconds, whether that is a
-/// bound. 8 nodes of 8 threads in less than 6 µs, 64 nodes of 1 thread in 11 µs (Sec. V-B), 64
+/// Statements of the paper about Fig. 8 in its text: nodes, latency in microseconds, whether that
+/// is a bound. 8 nodes of 8 threads in less than 6 µs, 64 nodes of 1 thread in 11 µs (Sec. V-B), 64
 /// nodes of 16 threads in less than 15 µs (abstract).
 const STATED: [(u32, f64, bool); 3] = [(8, 6.0, true), (64, 11.0, false), (64, 15.0, true)];
 
@@ -71,7 +71,7 @@ const HEADLINES: [(&str, &str); 8] = [
     ),
 ];
 
-/// What the verdicts in the table mean.
+/// The meaning of the verdicts in the table.
 const VERDICTS: &str = "\
     calibrated  within the tolerance; a constant was fitted to this figure\n\
     reproduced  within the tolerance; nothing was fitted to it\n\

@@ -31,9 +31,9 @@ pub struct PlotError(String);
 /// A chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// What it shows, in a few words.
+    /// The title: what the chart shows, in a few words.
     pub title: String,
-    /// What else a reader has to know: the machine, the setting.
+    /// Further facts that a reader has to know: the machine, the setting.
     pub subtitle: String,
     /// Along the bottom.
     pub x: Axis,
@@ -55,7 +55,7 @@ pub struct Axis {
     /// Where there are grid lines and numbers; about eight round ones where this is empty, on a
     /// logarithmic axis 1, 2 and 5 of every decade.
     pub ticks: Vec<f64>,
-    /// How numbers become lengths.
+    /// The scaling from numbers to lengths.
     pub scaling: Scaling,
 }
 
@@ -82,7 +82,7 @@ impl Axis {
     }
 }
 
-/// How an axis turns numbers into lengths.
+/// The way in which an axis turns numbers into lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scaling {
     /// Equal differences have equal lengths; the axis begins at 0.
@@ -102,11 +102,11 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
     /// Red, green, blue.
     pub colour: (u8, u8, u8),
-    /// How the line is drawn.
+    /// The stroke of the line.
     pub stroke: Stroke,
 }
 
-/// How a line is drawn.
+/// The stroke of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stroke {
     /// Simulated.
@@ -122,7 +122,7 @@ pub enum Stroke {
 }
 
 impl Stroke {
-    /// Whether there are marks on it.
+    /// Returns whether there are marks on it.
     fn has_marks(self) -> bool {
         matches!(self, Self::Dotted | Self::Marked | Self::Points)
     }
@@ -150,7 +150,7 @@ pub enum Symbol {
     Bound,
 }
 
-/// What lies between two curves: an interval, shaded in the background.
+/// The band between two curves: an interval, shaded in the background.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Band {
     /// (x, lower y, upper y), in the order of x.

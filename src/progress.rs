@@ -24,7 +24,7 @@ pub trait Watch: Sync {
     fn advance(&self, steps: u64);
     /// Nothing is under way any more.
     fn end(&self);
-    /// What is under way is a simulation, and `gauge` says how far it is.
+    /// Notes that a simulation is under way, whose progress `gauge` says.
     fn gauge(&self, _gauge: Arc<Gauge>) {}
 }
 
@@ -47,10 +47,10 @@ pub fn on_stderr() -> Box<dyn Watch> {
     }
 }
 
-/// How long something must take before the bar appears: short runs stay quiet.
+/// The time that something must take before the bar appears: short runs stay quiet.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// How often the line is written anew.
+/// The interval at which the line is written anew.
 const TICK: Duration = Duration::from_millis(250);
 
 /// From this width on the line has room for all that is known of a simulation.

@@ -154,7 +154,7 @@ fn process(launcher: u32, rank: usize) -> Option<u32> {
     })
 }
 
-/// Whether the process is told of SIGTERM, rather than ended by it: MPI has started in it.
+/// Returns whether the process is told of SIGTERM, rather than ended by it: MPI has started in it.
 #[cfg(target_os = "linux")]
 fn hears_of_its_end(process: u32) -> bool {
     const SIGTERM: u32 = 15;

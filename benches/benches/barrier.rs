@@ -1,5 +1,5 @@
-//! How fast barriers and locks are simulated: the wall time of one episode, or of one hand-over,
-//! whole cluster, one thread of the host. Compare with BENCHMARKS.md.
+//! The speed at which barriers and locks are simulated: the wall time of one episode, or of one
+//! hand-over, whole cluster, one thread of the host. Compare with BENCHMARKS.md.
 //!
 //! A measurement is a run of [`EPISODES`] episodes and the warm-up, with the cluster's building
 //! included; its time is divided by all of them. The group `events` measures the same runs by

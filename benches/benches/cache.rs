@@ -1,4 +1,4 @@
-//! How fast a core's caches are, those of a K10 core: the butterflies of an FFT, of which every
+//! The speed of a core's caches, those of a K10 core: the butterflies of an FFT, of which every
 //! access hits the first level, and a transpose, of which every access hits the second. Figures of
 //! throughput are per access.
 

@@ -1,4 +1,4 @@
-//! How many cycles a second a block takes as the cycle model, as RTL in rust-hdl's simulation, and as
+//! The cycles per second of a block as the cycle model, as RTL in rust-hdl's simulation, and as
 //! Verilog compiled by Verilator, where that is installed: all under the same traffic, which was
 //! recorded before. `sme rtl lockstep` runs two of them, the traffic and the comparison.
 
@@ -19,7 +19,7 @@ fn pair(bench: &Bench) -> Pair {
     (bench.build)(SEED, None)
 }
 
-/// What stands on the inputs of `bench`'s block, cycle by cycle.
+/// Returns the values on the inputs of `bench`'s block, cycle by cycle.
 fn recorded(bench: &Bench) -> Vec<Vec<Value>> {
     let words = pair(bench).run(CYCLES as u64, SEED).words;
     let again = pair(bench).replay(words, CYCLES);

@@ -1,5 +1,6 @@
-//! How fast the engine is stepped: one packet at a time on its four ways, links at full load, and
-//! the route of a packet. Figures of one packet are per packet; divide by the steps in the name.
+//! The speed at which the engine is stepped: one packet at a time on its four ways, links at full
+//! load, and the route of a packet. Figures of one packet are per packet; divide by the steps in
+//! the name.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use sme_sim::families::sme::engine::{

@@ -1,4 +1,4 @@
-//! How fast the kernel is on its own: a node's event queue, simulated programs, and windows.
+//! The speed of the kernel on its own: a node's event queue, simulated programs, and windows.
 
 use std::hint::black_box;
 use std::sync::Arc;

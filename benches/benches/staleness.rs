@@ -1,7 +1,7 @@
-//! How fast the stale-read detector takes records like the FFT's: threads compute on their own rows,
-//! meet in a barrier that makes memory coherent, and transpose, that is read what others have
-//! written. Making the records is part of the time. All words hold zero: what is checked are the
-//! versions, at any values.
+//! The speed at which the stale-read detector takes records like the FFT's: threads compute on
+//! their own rows, meet in a barrier that makes memory coherent, and transpose, that is read what
+//! others have written. Making the records is part of the time. All words hold zero: what is
+//! checked are the versions, at any values.
 
 use std::hint::black_box;
 use std::panic::Location;

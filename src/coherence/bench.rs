@@ -103,7 +103,7 @@ impl Bench {
         curves
     }
 
-    /// Whether it has a curve.
+    /// Returns whether it has a curve.
     ///
     /// # Errors
     /// [`BenchError::Lacks`]
@@ -111,7 +111,7 @@ impl Bench {
         self.plan(curve).map(drop)
     }
 
-    /// Whether it has another core there.
+    /// Returns whether it has another core there.
     ///
     /// # Errors
     /// [`BenchError::Lacks`]

@@ -28,7 +28,7 @@ pub struct Compared {
     pub chunk_bytes: NonZero<u64>,
     /// Chunks of a ring.
     pub ring: u32,
-    /// How a core loads and stores, for the model.
+    /// The ports of a core, for the model.
     pub ports: Ports,
 }
 

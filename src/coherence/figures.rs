@@ -62,7 +62,7 @@ pub enum Source {
     },
 }
 
-/// How the two copies of a message overlap (Fig. 4).
+/// The overlap of the two copies of a message (Fig. 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overlap {
     /// Not at all.
@@ -132,7 +132,7 @@ impl Figure {
         all
     }
 
-    /// Whether a machine can have it.
+    /// Returns whether a machine can have it.
     ///
     /// # Errors
     /// [`BenchError::Lacks`] if it has no such core, or no such state of a line.

@@ -14,7 +14,7 @@ use thiserror::Error;
 use super::table::{LookupError, Table};
 use super::transition::{CoreDistance, Curve, Transition, TransitionError, Variant};
 
-/// How the load and the store of a copy go together (Sec. III-C and IV-A).
+/// The ports of a core: whether the load and the store of a copy overlap (Sec. III-C and IV-A).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ports {
     /// The core loads and stores at the same time, as the paper assumes: a copy takes as long as
@@ -179,8 +179,8 @@ sme_barrier::names!(SharedBuffer, "shared buffer", {
     Modified => "modified",
 });
 
-/// How a copy of the shared buffer is brought to memory before the other core asks for it (Sec.
-/// IV-C and IV-D).
+/// The way in which a copy of the shared buffer is brought to memory before the other core asks for
+/// it (Sec. IV-C and IV-D).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flush {
     /// Not at all.
@@ -227,7 +227,7 @@ pub struct Transfer {
     pub shared: SharedBuffer,
     /// Who writes copies of it back.
     pub flush: Flush,
-    /// How the load and the store of a copy go together.
+    /// The ports of the cores.
     pub ports: Ports,
 }
 

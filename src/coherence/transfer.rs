@@ -50,7 +50,7 @@ pub struct Transfer {
     pub ring: u32,
     /// The direction of their use.
     pub direction: Direction,
-    /// How they are brought to memory.
+    /// The way in which they are brought to memory.
     pub flush: Flush,
     /// Where they are.
     pub home: Home,
@@ -120,7 +120,7 @@ impl Transfer {
         Ok(self.message_bytes as f64 / self.time(bench)?.as_ns())
     }
 
-    /// Whether it can be run.
+    /// Returns whether it can be run.
     ///
     /// # Errors
     /// [`BenchError::Size`] if a message, a chunk or a ring is none, or too large.

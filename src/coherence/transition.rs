@@ -144,8 +144,8 @@ impl Transition {
         self.state
     }
 
-    /// Whether another core has a copy before the access: on every miss of a valid line, and on a
-    /// hit of a line that is shared or owned.
+    /// Returns whether another core has a copy before the access: on every miss of a valid line,
+    /// and on a hit of a line that is shared or owned.
     pub fn involves_another_core(self) -> bool {
         match self.copy {
             LocalCopy::Hit => matches!(self.state, State::Owned | State::Shared),

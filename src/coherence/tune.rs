@@ -18,7 +18,7 @@ pub struct Setting {
     pub ring: u32,
     /// The direction of their use.
     pub direction: Direction,
-    /// How they are brought to memory.
+    /// The way in which they are brought to memory.
     pub flush: Flush,
 }
 
@@ -141,7 +141,8 @@ impl Search {
     }
 }
 
-/// Whether a prediction with buffers that are used again and this flush may look at this curve.
+/// Returns whether a prediction with buffers that are used again and this flush may look at this
+/// curve.
 fn is_used(curve: Curve, flush: Flush) -> bool {
     let (store, load) = flush.variants();
     match curve.transition() {

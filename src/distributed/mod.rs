@@ -71,7 +71,7 @@ pub fn run(
     agreed(crew, done)
 }
 
-/// What a process is: those that do a job together must be alike.
+/// The description of a process: those that do a job together must be alike.
 #[derive(PartialEq, Eq, Serialize, Deserialize)]
 struct Introduction {
     version: String,
@@ -132,7 +132,8 @@ pub fn agreed<T>(crew: &mut dyn Crew, result: Result<T, Stop>) -> Result<T, Stop
     }
 }
 
-/// What to say when a process has `error`, after which nothing can be agreed on: all are ended.
+/// Makes the message for a process that has `error`, after which nothing can be agreed on: all are
+/// ended.
 pub fn gone(crew: &mut dyn Crew, error: &PeerError) -> Stop {
     let reason = error.to_string();
     crew.abandon(&reason);

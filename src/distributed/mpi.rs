@@ -28,7 +28,8 @@ const LETTER: i32 = 1;
 /// Marks single messages.
 const MESSAGE: i32 = 2;
 
-/// How launchers tell a process how many there are: Open MPI; MPICH and its descendants.
+/// The variables by which launchers tell a process the number of processes: Open MPI; MPICH and its
+/// descendants.
 const SIZES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
 
 /// Does `work` with the other processes, if a launcher has started several; returns its exit
@@ -200,8 +201,8 @@ impl Crew for World {
     }
 
     fn receive(&mut self) -> Result<Option<(usize, Vec<u8>)>, PeerError> {
-        let anybody = self.world.any_process();
-        let found = anybody.immediate_matched_probe_with_tag(MESSAGE);
+        let any = self.world.any_process();
+        let found = any.immediate_matched_probe_with_tag(MESSAGE);
         Ok(found.map(|found| {
             let (message, status) = found.matched_receive_vec::<u8>();
             (status.source_rank().unsigned_abs() as usize, message)
@@ -223,7 +224,7 @@ impl Crew for World {
 }
 
 impl World {
-    /// How much every process brings, of which this one brings `mine`.
+    /// Returns the lengths of all processes' contributions, of which this one brings `mine`.
     fn lengths(&self, mine: &[u8]) -> Result<Parts, PeerError> {
         let mut lengths = vec![0u64; self.count];
         let own = mine.len() as u64;

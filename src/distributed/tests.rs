@@ -68,7 +68,7 @@ fn words(line: &str) -> Vec<OsString> {
     line.split_whitespace().map(OsString::from).collect()
 }
 
-/// What each of `count` processes returns for `line`.
+/// Returns the result of each of `count` processes for `line`.
 fn among(count: usize, line: &str) -> Vec<Result<(), Stop>> {
     std::thread::scope(|scope| {
         let threads: Vec<_> = crew(count)

@@ -1,5 +1,5 @@
-//! What keeps threads from arriving together: work between barriers, late arrivals, and the
-//! operating system's noise, under the names that they have on the command line.
+//! Disturbances that keep threads from arriving together: work between barriers, late arrivals, and
+//! the operating system's noise, under the names that they have on the command line.
 //!
 //! Called by the commands for [`Disturbance`] and by the runs for `Skews`; the noise itself is the
 //! machine's, [`sme_sim::parts::noise`].
@@ -12,7 +12,7 @@ use sme_sim::parts::noise::{Gaps, Lengths};
 pub use sme_sim::parts::noise::{Noise, NoiseError};
 use sme_sim::time::Time;
 
-/// How the random part of arrivals is distributed.
+/// The distribution of the random part of arrivals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SkewDistribution {
     /// Uniform from 0 to the skew.
@@ -48,7 +48,7 @@ sme_barrier::names!(NoiseGaps, "distribution", {
     Exponential => "exponential",
 });
 
-/// How long detours are.
+/// The distribution of the lengths of detours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum NoiseLengths {
     /// All of the given duration.
@@ -63,7 +63,7 @@ sme_barrier::names!(NoiseLengths, "distribution", {
     Exponential => "exponential",
 });
 
-/// What disturbs the threads of an experiment, `--skew` apart. By default nothing does.
+/// The disturbance of the threads of an experiment, `--skew` apart; none by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Disturbance {
     /// `--work`: what every thread computes before each barrier.
@@ -115,7 +115,7 @@ pub fn lengths_of(noise: &Noise) -> NoiseLengths {
     }
 }
 
-/// How much later than the last barrier's end threads come to the next.
+/// The delays between a barrier's end and the threads' arrivals at the next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Skews {
     pub(super) work: Time,
@@ -128,7 +128,7 @@ pub(super) struct Skews {
 const ARRIVALS: u64 = 0x6172_7269_7661_6c73;
 
 impl Skews {
-    /// Whether no thread computes, and none is late.
+    /// Returns whether no thread computes, and none is late.
     pub(super) fn none(&self) -> bool {
         self.work == Time::ZERO && self.skew == Time::ZERO
     }

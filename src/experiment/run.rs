@@ -164,7 +164,7 @@ impl Experiment {
         self.mapping.ranks(extent, self.nodes)
     }
 
-    /// What the machine is built from.
+    /// Returns the settings from which the machine is built.
     pub(super) fn setup(&self) -> Setup {
         Setup::new(self.machine.shape(), self.nodes, self.cores)
             .on(self.topology.clone())
@@ -297,7 +297,7 @@ impl Experiment {
         Ok(again.critical_path(span, start, &|place| named(&plan.barrier, place)))
     }
 
-    /// What came out of a run that every `machine` can tell.
+    /// Returns the part of the outcome that every `machine` can tell.
     ///
     /// # Errors
     /// [`Error::Overtaken`] if the barrier did not hold.
@@ -436,7 +436,7 @@ fn me(memory: &ThreadMemory) -> Member {
     }
 }
 
-/// What every thread does: a warm-up episode, and those that count.
+/// Runs the episodes of one thread: a warm-up, and those that count.
 #[allow(
     clippy::manual_async_fn,
     reason = "an `async fn` would keep its arguments twice in every thread"

@@ -61,7 +61,7 @@ impl Family {
         }
     }
 
-    /// What a picture calls it.
+    /// Returns its title in pictures.
     pub fn title(self) -> &'static str {
         match self {
             Self::Mesh => "Mesh of two dimensions",

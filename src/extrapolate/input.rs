@@ -19,8 +19,8 @@ pub use crate::report::records::RecordError as InputError;
 
 /// The columns in which a latency is looked for by default.
 const LATENCIES: [&str; 2] = ["latency_us", "latency_mean_us"];
-/// What may differ from row to row besides the host: the size, and what only repeats a run.
-/// Topologies are compared by their kind.
+/// The fields that may differ from row to row besides the host: the size, and those that only
+/// repeat a run. Topologies are compared by their kind.
 const FREE: [&str; 8] = [
     "version",
     "engine",
@@ -146,7 +146,7 @@ impl Rows<'_> {
         Ok(true)
     }
 
-    /// Whether the row is of the same experiment as the first.
+    /// Returns whether the row is of the same experiment as the first.
     fn check_same_run(&mut self, fields: &Fields, of: &Sample) -> Result<(), String> {
         let Some((first_place, first)) = &self.first else {
             if let Some(topology) = fields.get("topology") {

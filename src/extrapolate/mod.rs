@@ -118,7 +118,7 @@ fn distinct(numbers: impl Iterator<Item = u32>) -> Vec<u32> {
     numbers
 }
 
-/// What a sweep says of every other size.
+/// The extrapolation of a sweep to every other size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extrapolation {
     /// Eq. 2 with its own coefficients.

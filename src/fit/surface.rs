@@ -11,11 +11,11 @@ use super::{Coefficient, Confidence, FitError, least_squares_with};
 /// nodes of c cores (Fröning et al., Sec. VI-B, Eq. 2). In the paper t is in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Surface {
-    /// What a core of every node adds to a factor e in the number of nodes.
+    /// The cost that a core of every node adds to a factor e in the number of nodes.
     pub a1: Coefficient,
-    /// What a factor e in the number of nodes costs without any core.
+    /// The cost of a factor e in the number of nodes without any core.
     pub a0: Coefficient,
-    /// What a core costs within a node.
+    /// The cost of a core within a node.
     pub b1: Coefficient,
     /// The rest.
     pub b0: Coefficient,
@@ -61,7 +61,7 @@ impl Surface {
 pub struct SurfaceFit {
     /// The surface, its coefficients with intervals of [`SurfaceFit::confidence`].
     pub surface: Surface,
-    /// How sure the intervals are.
+    /// The confidence of the intervals.
     pub confidence: Confidence,
     /// Points it was fitted to.
     pub points: usize,
@@ -70,7 +70,7 @@ pub struct SurfaceFit {
     covariance: SMatrix<f64, 4, 4>,
 }
 
-/// What a fit expects at one size.
+/// The prediction of a fit at one size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
     /// The surface there.
@@ -124,9 +124,9 @@ impl SurfaceFit {
         })
     }
 
-    /// What to expect of one more measurement at `nodes` nodes of `cores` cores. The interval
-    /// holds as far as Eq. 2 does, with independent errors of equal variance: it cannot know
-    /// where another law begins.
+    /// Predicts one more measurement at `nodes` nodes of `cores` cores. The interval holds as far
+    /// as Eq. 2 does, with independent errors of equal variance: it cannot know where another law
+    /// begins.
     pub fn predict(&self, nodes: f64, cores: f64) -> Prediction {
         let at = SVector::from(regressors(nodes, cores));
         let of_surface = (self.covariance * at).dot(&at);
@@ -154,7 +154,7 @@ pub fn surface(samples: &[(f64, f64, f64)]) -> Result<Surface, FitError> {
     SurfaceFit::new(samples, Confidence::USUAL).map(|fit| fit.surface)
 }
 
-/// What the four coefficients are multiplied with.
+/// Returns the factors of the four coefficients.
 fn regressors(nodes: f64, cores: f64) -> [f64; 4] {
     [cores * nodes.ln(), nodes.ln(), cores, 1.0]
 }

@@ -43,17 +43,17 @@ impl Operation {
         Operation::BarrierHop,
     ];
 
-    /// Whether it is measured within a node's coherent memory.
+    /// Returns whether it is measured within a node's coherent memory.
     fn is_local(self) -> bool {
         !matches!(self, Operation::RemoteLoad | Operation::LineFill)
     }
 
-    /// Whether it is measured between nodes.
+    /// Returns whether it is measured between nodes.
     fn is_remote(self) -> bool {
         !matches!(self, Operation::LoadHit | Operation::LoadMiss)
     }
 
-    /// Whether two threads take part.
+    /// Returns whether two threads take part.
     fn is_of_two(self) -> bool {
         matches!(self, Operation::StoreVisible | Operation::BarrierHop)
     }

@@ -50,8 +50,8 @@ pub(super) fn timing(test: &Test, way: &Way, costs: Costs, slot: Time) -> Timing
     timing
 }
 
-/// Whether each store of each thread has to wait in the buffer although it could leave: whether
-/// anything happens between the step after which it could and its leaving.
+/// Returns whether each store of each thread has to wait in the buffer although it could leave:
+/// whether anything happens between the step after which it could and its leaving.
 fn held_back(test: &Test, steps: &[Step]) -> Vec<Vec<bool>> {
     let mut stores: Vec<Vec<usize>> = vec![Vec::new(); test.threads.len()];
     let mut held: Vec<Vec<bool>> = vec![Vec::new(); test.threads.len()];

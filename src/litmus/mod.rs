@@ -65,7 +65,7 @@ pub struct Setting {
     /// lets round r, which has a run on each scale of lags, have location i at node i + r modulo
     /// the nodes, or at that device of the pool.
     pub homes: Option<Vec<u32>>,
-    /// How many runs.
+    /// The number of runs.
     pub runs: u32,
     /// Seed of everything that is drawn.
     pub seed: u64,
@@ -105,7 +105,7 @@ pub enum Unfit {
         /// Threads of the test.
         threads: u32,
     },
-    /// What the threads reach does not fit a node.
+    /// The memory that the threads reach does not fit a node.
     #[error(transparent)]
     Memory(#[from] Full),
     /// There are not enough nodes.
@@ -140,7 +140,7 @@ pub enum LitmusError {
 }
 
 impl Setting {
-    /// How many nodes the machine of `test` has.
+    /// Returns the number of nodes of the machine of `test`.
     pub fn nodes_for(&self, test: &Test) -> u32 {
         match self.memory {
             MemoryKind::Local => 1,
@@ -148,7 +148,7 @@ impl Setting {
         }
     }
 
-    /// Whether `test` can be run so.
+    /// Returns whether `test` can be run so.
     ///
     /// # Errors
     /// [`Unfit`], which says what would fit.

@@ -1,4 +1,4 @@
-//! What the simulated threads of a run do: those of the test, the one that starts them and looks at
+//! The roles of a run's simulated threads: those of the test, the one that starts them and looks at
 //! memory afterwards, and a crowd whose stores delay others.
 //!
 //! The starter stands on the first node. It and the threads of the test signal to each other by
@@ -30,16 +30,16 @@ const FIRST_PRIVATE: u64 = 4 * MOST_LINES as u64 + 128;
 /// Lines that all parts have together.
 pub(super) const LINES: u64 = FIRST_PRIVATE + (MOST_THREADS * MOST_PRIVATE) as u64;
 
-/// What stands where, in parts of [`MOST_LINES`] lines.
+/// The regions of a node's memory, in parts of [`MOST_LINES`] lines.
 #[derive(Clone, Copy)]
 enum Region {
     /// The locations, each at its home.
     Locations,
-    /// What the starter tells each thread, at that thread's node.
+    /// Signals of the starter to each thread, at that thread's node.
     Go,
-    /// What each thread tells the starter.
+    /// Signals of each thread to the starter.
     Done,
-    /// What the crowd stores to.
+    /// Words to which the crowd stores.
     Crowd,
 }
 
@@ -63,7 +63,7 @@ const BEGUN: u8 = 2;
 const ENDED: u8 = 3;
 const KEPT: u8 = 4;
 
-/// How long the crowd stores before the threads of the test begin.
+/// The time for which the crowd stores before the threads of the test begin.
 const CROWD_FIRST: Time = Time::from_ns(300);
 
 /// The plan of a run of a litmus test, shared by all its threads.
@@ -357,7 +357,7 @@ async fn starter(memory: &ThreadMemory, plan: &LitmusPlan) {
         if *value != 0 {
             let word = plan.location(memory, number, plan.past_caches());
             memory.store(word, as_word(*value)).await;
-            // It is there before anybody is told.
+            // It is there before any thread is told.
             memory.load(word).await;
         }
     }

@@ -1,6 +1,6 @@
-//! How the runs of a test differ: when each thread starts, how long it halts between instructions,
-//! what stands in its store buffer and its caches before, on which socket it is, and whether others
-//! store to the same homes meanwhile.
+//! The differences between the runs of a test: when each thread starts, how long it halts between
+//! instructions, what stands in its store buffer and its caches before, on which socket it is, and
+//! whether others store to the same homes meanwhile.
 //!
 //! Half of these runs are systematic: the threads' lags walk over a grid that gets finer with every
 //! run, on scales from a few cycles to more than a remote access takes. The other half is drawn,
@@ -47,13 +47,13 @@ pub(super) struct Lead {
 /// The timing of one run.
 #[derive(Clone, Debug)]
 pub(super) struct Timing {
-    /// How long after the signal each thread begins.
+    /// The time after the signal at which each thread begins.
     pub(super) lags: Vec<Time>,
     /// The acts of each thread before each of its instructions.
     pub(super) leads: Vec<Vec<Lead>>,
     /// Which locations each thread has loaded before.
     pub(super) warm: Vec<Vec<bool>>,
-    /// How long after the end each thread begins to write back.
+    /// The time after the end at which each thread begins to write back.
     pub(super) settling: Vec<Time>,
     /// The node whose copy of each location comes home after all others; where there is none, each
     /// node writes everything back at once.
@@ -69,16 +69,16 @@ pub(super) struct Timing {
 pub(super) struct Crowd {
     /// The location at whose home, beside it.
     pub(super) beside: usize,
-    /// How many cores of a node, if it has as many.
+    /// The number of cores of a node, if it has as many.
     pub(super) cores: u32,
-    /// How many stores each core has.
+    /// The number of stores of each core.
     pub(super) stores: u32,
     /// A bit for each node, counted modulo 64: whether its cores take part.
     pub(super) nodes: u64,
 }
 
 impl Crowd {
-    /// Whether the cores of `node` take part.
+    /// Returns whether the cores of `node` take part.
     pub(super) fn is_on(&self, node: u32) -> bool {
         self.nodes >> (node % 64) & 1 == 1
     }

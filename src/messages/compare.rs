@@ -25,7 +25,7 @@ pub struct Compared {
 pub struct Outcome {
     /// Half of a round of the shortest message.
     pub latency: Time,
-    /// What the call that sends such a message takes.
+    /// The time of the call that sends such a message.
     pub send: Time,
     /// Bytes, and MB/s \[10^6 bytes a second\].
     pub bandwidths: Vec<(u64, f64)>,
@@ -55,7 +55,7 @@ impl Compared {
         Self { job, rounds }
     }
 
-    /// Whether the machine's memory has room for the shortest message.
+    /// Returns whether the machine's memory has room for the shortest message.
     ///
     /// # Errors
     /// [`Error::NoRoomForData`]

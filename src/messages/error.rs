@@ -102,7 +102,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether something is wrong with what was asked for, and not with the simulation.
+    /// Returns whether something is wrong with what was asked for, and not with the simulation.
     pub fn is_of_input(&self) -> bool {
         match self {
             Self::Failure(_) | Self::Mpi(_) | Self::Garbled { .. } | Self::Residual(_) => false,

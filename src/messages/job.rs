@@ -227,7 +227,7 @@ impl Job {
         }
     }
 
-    /// Whether the machine can run it.
+    /// Returns whether the machine can run it.
     ///
     /// # Errors
     /// [`Error`]
@@ -267,8 +267,8 @@ impl Job {
         }
     }
 
-    /// Whether a node's memory holds the data of a rank, which end there. Of machines whose nodes
-    /// reach each other's memory a rank's own is not counted.
+    /// Returns whether a node's memory holds the data of a rank, which end there. Of machines whose
+    /// nodes reach each other's memory a rank's own is not counted.
     ///
     /// # Errors
     /// [`Error::NoRoomForData`]
@@ -286,8 +286,8 @@ impl Job {
         all.saturating_sub(LIBRARY_BYTES)
     }
 
-    /// Whether ranks share memory with locks beside the channel: a rank's is its node's, so that
-    /// each has a node of its own.
+    /// Returns whether ranks share memory with locks beside the channel: a rank's is its node's, so
+    /// that each has a node of its own.
     pub fn has_area(&self) -> bool {
         if self.library == Library::Queues || self.per_node() != 1 {
             return false;

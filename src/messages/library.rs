@@ -56,7 +56,7 @@ sme_barrier::names!(Library, "channel", {
 });
 
 impl Library {
-    /// Whether it has MPI's calls.
+    /// Returns whether it has MPI's calls.
     pub fn is_mpi(self) -> bool {
         self != Self::Rcce
     }

@@ -93,7 +93,7 @@ impl Job {
         }
     }
 
-    /// Whether the machine can run the daemons of a process manager.
+    /// Returns whether the machine can run the daemons of a process manager.
     pub(super) fn check_managed(&self) -> Result<(), Error> {
         let shape = self.machine.shape();
         let name = || self.machine.name().to_owned();

@@ -67,7 +67,7 @@ sme_barrier::names!(Way, "mode", {
 });
 
 impl Way {
-    /// Whether messages can go this way through a library's channel.
+    /// Returns whether messages can go this way through a library's channel.
     pub fn is_of(self, library: Library) -> bool {
         match self {
             Self::Normal | Self::Eager => library.is_mpi(),

@@ -9,7 +9,7 @@ use super::line::Line;
 use super::pingpong::{Outcome, PingPong, Way};
 use super::{SendCall, pingpong};
 
-/// What is to be best.
+/// The aim of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
     /// The least latency: half of a round of a ping-pong.

@@ -9,8 +9,9 @@ use super::NativeError;
 /// Episodes before the clock starts: threads come to life one after the other.
 const WARM_UP: u64 = 8;
 
-/// How long `episodes` episodes take in which each of the threads calls its own wait once: the
-/// time from the first thread's departure from the warm-up to its departure from the last episode.
+/// Measures the time of `episodes` episodes in which each of the threads calls its own wait once:
+/// the time from the first thread's departure from the warm-up to its departure from the last
+/// episode.
 pub(super) fn time<W: FnMut() + Send>(
     waits: Vec<W>,
     episodes: u64,

@@ -28,15 +28,15 @@ const TEXT: f64 = 13.0;
 /// Stacked bars.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bars {
-    /// What they show, in a few words.
+    /// The title: what the bars show, in a few words.
     pub title: String,
-    /// What else a reader has to know.
+    /// Further facts that a reader has to know.
     pub subtitle: String,
     /// The axis of the lengths.
     pub axis: Axis,
     /// The bars, from top to bottom.
     pub names: Vec<String>,
-    /// What they consist of, from left to right.
+    /// The parts of each bar, from left to right.
     pub parts: Vec<BarPart>,
     /// Lines below: how it came about.
     pub caption: Vec<String>,

@@ -1,5 +1,5 @@
-//! How a panel is drawn onto its part of a picture: title and caption around, axes, and on them
-//! bands, curves, bars of errors and marks, in this order.
+//! Draws a panel onto its part of a picture: title and caption around, axes, and on them bands,
+//! curves, bars of errors and marks, in this order.
 
 use std::error::Error;
 
@@ -32,7 +32,7 @@ const RIGHT: i32 = 8;
 const CAPTION_LINE: i32 = 18;
 const SUBTITLE_LINE: i32 = 18;
 const TITLE_LINE: i32 = 26;
-/// How much of its colour a band has.
+/// The share of its colour that a band has.
 const SHADE: f64 = 0.14;
 /// Half the width of the ends of a bar of errors [pixels].
 const CAP: i32 = 3;
@@ -71,7 +71,7 @@ pub(super) fn root(
     Ok(svg.replace(is_none, "\u{fffd}"))
 }
 
-/// What stands around a plot, and how high all of it is.
+/// The surroundings of a plot, and the height of all of it.
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
     title: Vec<String>,
@@ -87,7 +87,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// What stands around a plot of so many pixels: title, subtitle and caption, and the legend.
+    /// Makes the frame of a plot of so many pixels: title, subtitle and caption, and the legend.
     pub(super) fn new(
         (title, subtitle, caption): (&str, &str, &[String]),
         page: Page,
@@ -204,7 +204,7 @@ pub(super) fn line_style(
 }
 
 impl Panel {
-    /// What stands around the plot on a page.
+    /// Returns the frame of the plot on a page.
     pub(super) fn frame(&self, page: Page) -> (Frame, Legend) {
         let chart = &self.chart;
         let legend = Legend::of_chart(chart, page);

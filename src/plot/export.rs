@@ -19,7 +19,7 @@ const SVG_DPI: f32 = 96.0;
 /// The width of the outline that makes a font bold, of its size.
 const BOLD: &str = "0.045em";
 
-/// What a picture is written as.
+/// The format in which a picture is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Vectors, for browsers.
@@ -31,7 +31,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What the ending of a file's name says; none if it is another.
+    /// Returns the format that the ending of a file's name says; none if it is another.
     pub fn of_file(file: &Path) -> Option<Self> {
         match file.extension()?.to_str()? {
             "svg" => Some(Self::Svg),
@@ -62,7 +62,7 @@ impl Kind {
     }
 }
 
-/// What the parser makes of `svg` with the font in `bytes`.
+/// Parses `svg` with the font in `bytes`.
 pub(super) fn tree(svg: &str, bytes: &[u8]) -> Result<Tree, PlotError> {
     let mut fonts = fontdb::Database::new();
     fonts.load_font_data(bytes.to_vec());

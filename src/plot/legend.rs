@@ -22,10 +22,10 @@ const SYMBOL: (i32, i32) = (14, 44);
 const LABEL: i32 = 54;
 /// From the left to a group's name [pixels].
 const HEADING: i32 = 12;
-/// What stays free at the right [pixels].
+/// The free space at the right [pixels].
 const MARGIN: i32 = 8;
 
-/// What stands before a label.
+/// The sign before a label.
 #[derive(Clone, Copy)]
 enum Sign {
     Curve((u8, u8, u8), Stroke, Look),

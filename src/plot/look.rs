@@ -1,5 +1,5 @@
-//! How curves are told apart: by marks of different shapes and by dashes as well as by colours, so
-//! that a picture can be read without any colour.
+//! Looks of curves, by which they are told apart: by marks of different shapes and by dashes as
+//! well as by colours, so that a picture can be read without any colour.
 
 use plotters::element::{PathElement, Polygon};
 use plotters::prelude::{Circle, Color, RGBColor, WHITE};
@@ -52,7 +52,7 @@ const SHAPES: [Shape; 10] = [
 /// Lengths of a dash and of the gap behind it [pixels].
 const DASHES: [(i32, i32); 5] = [(6, 4), (2, 3), (12, 4), (4, 8), (18, 8)];
 
-/// What a curve has besides its colour.
+/// The look of a curve besides its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Look {
     pub(super) shape: Shape,

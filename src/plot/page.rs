@@ -1,4 +1,4 @@
-//! What a picture is drawn for: the size of its page, and how much is told around the plot.
+//! The page of a picture: its size, and the text around the plot.
 //!
 //! All lengths of the room are pixels of a screen. A page for print is drawn with several units a
 //! pixel, as the back end knows whole units only, and says its width in inches.
@@ -17,7 +17,7 @@ pub enum Size {
     DoubleColumn,
 }
 
-/// What is told around the plot.
+/// The text around the plot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Style {
@@ -31,9 +31,9 @@ pub enum Style {
 /// A page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// How large it is.
+    /// The size of the page.
     pub size: Size,
-    /// What is on it.
+    /// The text on the page.
     pub style: Style,
 }
 

@@ -1,4 +1,4 @@
-//! How numbers become lengths along an axis, and where it carries numbers.
+//! Scales: they turn numbers into lengths along an axis, and choose the numbers on it.
 
 use std::ops::Range;
 
@@ -118,7 +118,7 @@ pub(super) struct Scale {
     scaling: Scaling,
 }
 
-/// What stays free between two numbers [pixels].
+/// The free space between two numbers [pixels].
 const GAP: f64 = 8.0;
 
 impl Scale {

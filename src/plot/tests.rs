@@ -94,7 +94,7 @@ fn wordy(names: &[String], scaling: Scaling) -> Panel {
             .map(|n| (10f64.powi(n), 1e3 * (n * (index as i32 + 1)) as f64))
             .collect()
     };
-    let long = "a sentence that is longer than a column is wide, and that nobody may cut";
+    let long = "a sentence that is longer than a column is wide, and that must not be cut";
     let chart = scaled(scaling, points(1), Vec::new());
     let curves = names.iter().enumerate().map(|(index, name)| Curve {
         group: if index < 2 {
@@ -262,7 +262,7 @@ fn numbers(svg: &str, element: &str, with: &str, attribute: &str) -> Vec<f64> {
     lines.map(value).collect()
 }
 
-/// How many of the circles lie within the grid of a chart.
+/// Returns the number of circles that lie within the grid of a chart.
 fn circles_within(svg: &str) -> usize {
     let grid = |attribute| numbers(svg, "<line", "#E4E4E4", attribute);
     let ends = |of: Vec<f64>| {

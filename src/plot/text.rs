@@ -22,7 +22,7 @@ const WIDTHS: [u16; 95] = [
 ];
 /// The width of any other character [thousandths of the size].
 const OTHER: u16 = 838;
-/// How much wider bold text is.
+/// The width of bold text, relative to that of plain text.
 const BOLD: f64 = 1.15;
 
 /// The width of `text` of `size` pixels [pixels].

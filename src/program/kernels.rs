@@ -53,12 +53,12 @@ impl FftKernel {
         Ok(Self::new(fft, input)?)
     }
 
-    /// What it left in memory.
+    /// Reads the result that it left in memory.
     pub fn result(&self, read: &dyn Fn(Place) -> u64) -> Vec<Complex64> {
         self.fft.result(read)
     }
 
-    /// How far `result` is from the reference's, relative to it.
+    /// Returns the error of `result`, relative to the reference's.
     pub fn error(&self, result: &[Complex64]) -> f64 {
         fft::check(&self.input, result, self.fft.spec().direction)
     }
@@ -106,13 +106,14 @@ impl LuKernel {
         Ok(Self { lu, matrix })
     }
 
-    /// What it left in memory: both factors.
+    /// Reads the result that it left in memory: both factors.
     pub fn result(&self, read: &dyn Fn(Place) -> u64) -> Vec<f64> {
         self.lu.result(read)
     }
 
-    /// How far the product of `factors`, by one thread of the host, is from the matrix, relative to
-    /// it. The factors of a matrix are unique: with the right product they are the right ones.
+    /// Returns the error of the product of `factors`, computed by one thread of the host, relative
+    /// to the matrix. The factors of a matrix are unique: with the right product they are the right
+    /// ones.
     pub fn error(&self, factors: &[f64]) -> f64 {
         self.lu.residual(&self.matrix, factors)
     }
@@ -157,12 +158,13 @@ impl RadixKernel {
         Ok(Self { radix, keys })
     }
 
-    /// What it left in memory.
+    /// Reads the result that it left in memory.
     pub fn result(&self, read: &dyn Fn(Place) -> u64) -> Vec<u64> {
         self.radix.result(read)
     }
 
-    /// How many of `result` are not those that a sort by one thread of the host has there.
+    /// Returns the number of keys in `result` that differ from those of a sort by one thread of the
+    /// host.
     pub fn misplaced(&self, result: &[u64]) -> u64 {
         let mut sorted = self.keys.clone();
         sorted.sort_unstable();

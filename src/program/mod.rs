@@ -42,7 +42,7 @@ use unwritten::element;
 
 use crate::homes::homes;
 
-/// How the shared data of a program is mapped.
+/// The mapping of a program's shared data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mapped {
     /// Every access goes through the engine, a word at a time.
@@ -84,9 +84,9 @@ pub struct Program {
     pub nodes: u32,
     /// Threads on each.
     pub cores: u32,
-    /// How the data is mapped.
+    /// The mapping of the data.
     pub mapped: Mapped,
-    /// What a barrier does to memory.
+    /// The action of a barrier on memory.
     pub point: CoherencePoint,
     /// Bytes of a page: data is spread in such pieces.
     pub page_bytes: u64,
@@ -100,12 +100,12 @@ pub struct Program {
     pub workers: usize,
 }
 
-/// What all threads of a program run.
+/// The code that all threads of a program run.
 pub trait Kernel: Send + Sync + 'static {
-    /// What they do between barriers, in order: one barrier ends each.
+    /// Returns the phases between barriers, in order: one barrier ends each.
     fn phases(&self) -> Vec<&'static str>;
 
-    /// What must be in memory before they start.
+    /// Returns the words that must be in memory before the threads start.
     fn initial(&self) -> Box<dyn Iterator<Item = (Place, u64)> + '_>;
 
     /// The words of loads and stores by which its threads tell each other that something is done,
@@ -126,7 +126,7 @@ pub trait Kernel: Send + Sync + 'static {
         None
     }
 
-    /// What each thread does.
+    /// Runs one thread's part.
     fn run<T: Team<Memory: Atomic>>(&self, team: &mut T) -> impl Future<Output = ()> + Send;
 }
 
@@ -176,14 +176,14 @@ pub struct PhaseTimes {
     pub barrier: Time,
 }
 
-/// What came out of a run; of one without phases by default.
+/// The outcome of a run; that of one without phases by default.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// The phases that count, in order: not the first, in which the threads line up.
     pub phases: Vec<PhaseTimes>,
     /// Loads and stores through the engine in these phases.
     pub traffic: Traffic,
-    /// What went through the caches.
+    /// The traffic of the caches.
     pub caches: CacheTraffic,
     /// The load of every link.
     pub links: Vec<LinkLoad>,

@@ -31,7 +31,7 @@ enum To {
     Device(BufWriter<File>),
 }
 
-/// What a path is, to somebody who wants to write results there.
+/// The kind of a path, for a command that writes results there.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Target {
     /// A file, existing or not; symbolic links are followed.

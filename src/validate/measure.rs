@@ -16,11 +16,11 @@ pub trait Point: Copy + PartialEq + fmt::Display + Send + Sync {
     /// Grows with what the simulation costs.
     fn cost(&self) -> u64;
 
-    /// Whether it runs a program, which takes a minute and not a few seconds.
+    /// Returns whether it runs a program, which takes a minute and not a few seconds.
     fn is_program(&self) -> bool;
 
-    /// Whether it is of a size that the paper only extrapolates to, which takes half of the time of
-    /// all that runs no program.
+    /// Returns whether it is of a size that the paper only extrapolates to, which takes half of the
+    /// time of all that runs no program.
     fn is_large(&self) -> bool;
 }
 
@@ -83,7 +83,7 @@ impl<P: Point> Measurements<P> {
         self.points.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.points.is_empty()
     }

@@ -24,7 +24,7 @@ use verdict::Row;
 
 /// A validation: what is validated, and how.
 pub struct Validation<'a> {
-    /// What identifies it in every row.
+    /// The identity that stands in every row.
     pub identity: Identity,
     /// The papers whose figures are simulated.
     pub papers: Vec<Box<dyn Paper + 'a>>,

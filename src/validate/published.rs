@@ -16,17 +16,17 @@ const BUILT_IN: &str = include_str!("../../reference/published.toml");
 pub struct Figure {
     /// Unique; begins with the paper's key and a dot.
     pub id: String,
-    /// What the figure is to the authors.
+    /// The kind of the figure: what it is to the authors.
     pub kind: Kind,
     /// The figure, in `unit`.
     pub value: Value,
-    /// How a simulated figure is compared.
+    /// The comparison with a simulated figure.
     pub comparison: Comparison,
     /// Relative tolerance, absolute where the value is 0.
     pub tolerance: f64,
     /// `1` where it has none.
     pub unit: String,
-    /// How a figure is read off a curve.
+    /// The estimator that reads the figure off a curve.
     pub estimator: Option<String>,
     /// Inputs from which it follows without a simulation.
     pub follows_from: Vec<String>,
@@ -36,7 +36,7 @@ pub struct Figure {
     pub place: String,
 }
 
-/// What a figure is to the authors.
+/// The kind of a figure: what it is to the authors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -64,7 +64,7 @@ pub enum Value {
     },
 }
 
-/// How a simulated figure is compared with the published one.
+/// The comparison of a simulated figure with the published one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Comparison {
     /// Within the tolerance on both sides.
@@ -291,8 +291,8 @@ impl Figure {
         }
     }
 
-    /// Whether a simulated line reproduces the figure: the fixed cost within the tolerance, the
-    /// cost of a byte within half of it.
+    /// Returns whether a simulated line reproduces the figure: the fixed cost within the tolerance,
+    /// the cost of a byte within half of it.
     pub fn admits_line(&self, line: Line) -> bool {
         let errors = self.line_errors(line);
         errors.is_some_and(|(per_byte, fixed)| {
@@ -300,7 +300,7 @@ impl Figure {
         })
     }
 
-    /// Whether `simulated` reproduces the figure, which is a number.
+    /// Returns whether `simulated` reproduces the figure, which is a number.
     pub fn admits(&self, simulated: f64) -> bool {
         // Rounding must not decide over a figure exactly on the border.
         const SLACK: f64 = 1e-9;

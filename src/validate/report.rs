@@ -62,7 +62,7 @@ pub fn comparison(heading: &str, names: impl Iterator<Item = String>, rows: &[Ro
     aligned(&line(0), &body)
 }
 
-/// What identifies a validation.
+/// The identity of a validation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The machine.
@@ -78,13 +78,13 @@ pub struct Identity {
 /// A row per figure, in the order of the published ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// What was validated.
+    /// The identity of the validation.
     pub identity: Identity,
     /// The rows.
     pub rows: Vec<Row>,
     /// Constants and choices that were fitted to figures, of these rows or others.
     pub fits: Vec<Fit>,
-    /// How many points were simulated.
+    /// The number of points that were simulated.
     pub points: usize,
     /// The machine of each paper, by its key, where it is another.
     pub elsewhere: Vec<(&'static str, On)>,
@@ -100,12 +100,13 @@ fn in_words(on: &On) -> String {
 }
 
 impl Report {
-    /// Whether a figure is missed without an entry in DEVIATIONS.md, or could not be simulated.
+    /// Returns whether a figure is missed without an entry in DEVIATIONS.md, or could not be
+    /// simulated.
     pub fn fails(&self) -> bool {
         self.rows.iter().any(Row::fails)
     }
 
-    /// What to check before trusting the result, a line each.
+    /// Returns what to check before trusting the result, one line each.
     pub fn warnings(&self) -> Vec<String> {
         let warn = |row: &Row| {
             let id = &row.figure.id;
@@ -415,7 +416,7 @@ fn verdict(row: &Row) -> String {
     }
 }
 
-/// What stands below the table about a row; nothing about most.
+/// Returns the notes below the table about a row; most rows have none.
 fn notes(row: &Row) -> String {
     let mut lines = Vec::new();
     if let Some((low, high)) = row.interval {

@@ -7,7 +7,7 @@ use super::papers::{Finding, Fit, SIMULATED};
 use super::published::{Figure, Kind};
 use crate::messages::line::Line;
 
-/// What the comparison of a figure came to.
+/// The verdict of the comparison of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// The simulation gives it, and nothing was fitted to it.
@@ -71,11 +71,11 @@ pub struct Row {
     pub line: Option<Line>,
     /// 95 % confidence interval of a fitted coefficient.
     pub interval: Option<(f64, f64)>,
-    /// What the comparison came to.
+    /// The verdict of the comparison.
     pub verdict: Verdict,
     /// The share that its entry in DEVIATIONS.md explains; none where it has no entry.
     pub explained: Option<Explanation>,
-    /// What was fitted to the figure: constants of the machine file, named choices.
+    /// The constants of the machine file and the named choices that were fitted to the figure.
     pub fitted: Vec<String>,
     /// Published results that its simulation was given as inputs.
     pub used: Vec<Used>,
@@ -153,7 +153,7 @@ impl Row {
         self
     }
 
-    /// Whether this row makes the validation fail.
+    /// Returns whether this row makes the validation fail.
     pub fn fails(&self) -> bool {
         match self.verdict {
             Verdict::Deviates => self.explained.is_none(),
@@ -162,7 +162,7 @@ impl Row {
         }
     }
 
-    /// Whether DEVIATIONS.md explains what is no longer, or not yet, a miss.
+    /// Returns whether DEVIATIONS.md explains what is no longer, or not yet, a miss.
     pub fn stale(&self) -> bool {
         let may_stand = matches!(self.verdict, Verdict::Deviates | Verdict::Failed);
         self.explained.is_some() && !may_stand && self.verdict != Verdict::Derived

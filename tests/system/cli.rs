@@ -264,7 +264,7 @@ fn has_word(help: &str, name: &str) -> bool {
     words.any(|word| word == name)
 }
 
-/// What depends on this computer stands apart and may be left out, as in the rows of barriers.
+/// Fields that depend on this computer stand apart and may be left out, as in the rows of barriers.
 #[test]
 fn the_lock_says_what_it_cost_this_computer() {
     const SMALL: &str = "lock --nodes 2 --cores 2 --acquisitions 2 --format json";
@@ -295,7 +295,7 @@ fn observations_go_to_their_files() {
         .map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect())
         .collect();
     assert_eq!(rows.len(), 3 * 4 * 2);
-    // The latencies of the row are the distances between last departures, and nobody leaves
+    // The latencies of the row are the distances between last departures, and no thread leaves
     // before the last has arrived.
     let of = |episode: f64, column: usize| {
         let rows = rows.iter().filter(move |row| row[0] == episode);
@@ -323,7 +323,8 @@ fn observations_go_to_their_files() {
     assert_eq!(row["link_bytes"].as_u64(), Some(bytes));
 }
 
-/// What is open already is written to where it is, not replaced under somebody else's hands.
+/// A file that is open already is written to where it is, not replaced while another process uses
+/// it.
 #[cfg(unix)]
 #[test]
 fn results_follow_each_other_where_stdout_goes() {

@@ -222,7 +222,7 @@ fn check(deeds: &[(Program, Deed)], energy: &Energy) -> Result<(), String> {
                         _ => None,
                     });
                     until = Some(commands.ok_or_else(|| {
-                        format!("nobody who holds {all:?} commands core {core} at {at} ns")
+                        format!("no holder of {all:?} commands core {core} at {at} ns")
                     })?);
                 }
                 if !away {
@@ -315,7 +315,7 @@ fn a_command_past_the_daemons_is_found() {
     };
     let (deeds, energy) = run(&[vec![turn]]);
     let found = check(&deeds, &energy).unwrap_err();
-    assert!(found.contains("nobody who holds [46, 47]"), "{found}");
+    assert!(found.contains("no holder of [46, 47]"), "{found}");
 }
 
 /// `sme mpi power`: with the divider of the begin the run of `sme mpi simpson`; slower cores take

@@ -18,7 +18,7 @@ fn validate() -> Command {
     command
 }
 
-/// What the command shows on a terminal, of any width.
+/// Returns what the command shows on a terminal of any width.
 fn shown(mut command: Command) -> String {
     command.stderr(Stdio::null());
     Terminal::new(None).stdout_of(command)

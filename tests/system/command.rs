@@ -25,7 +25,7 @@ pub fn sme(arguments: &str) -> Output {
     sme_in(Path::new("."), arguments)
 }
 
-/// What the program has written.
+/// Returns the output of the program as text.
 pub fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }

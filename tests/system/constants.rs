@@ -259,7 +259,8 @@ fn shared_cores(name: &str, set: Option<&str>) -> String {
     format!("{:?}", machine.spans().called("all"))
 }
 
-/// Whether arrays of 3 and of 6 GiB for each of its homes fit into the shared memory of one.
+/// Returns whether arrays of 3 and of 6 GiB for each of its homes fit into the shared memory of
+/// one.
 fn large_arrays(name: &str, set: Option<&str>) -> String {
     let program = Program {
         page_bytes: 1 << 30,

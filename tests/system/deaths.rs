@@ -223,7 +223,7 @@ fn sends_to_later_processes(job: &Job) {
         let (mpi, program) = (&process.mpi, process.member.begun().program);
         let world = mpi.world();
         if program == 0 {
-            // All send to all, and nobody receives.
+            // All send to all, and no rank receives.
             for other in 0..world.size() {
                 if other != world.rank() {
                     drop(world.isend(&[7_u8; 64], other, 1).await?);

@@ -53,7 +53,7 @@ fn sources() -> Vec<String> {
         .collect()
 }
 
-/// What stands between backquotes, outside blocks of code.
+/// Returns the texts between backquotes, outside blocks of code.
 fn quoted(document: &str) -> Vec<String> {
     let mut in_block = false;
     let mut found = Vec::new();
@@ -74,7 +74,8 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// What a quoted name claims about the sources, and whether it is so; none where it claims nothing.
+/// Returns whether the claim of a quoted name about the sources holds; none where it claims
+/// nothing.
 fn holds(name: &str, sources: &[String]) -> Option<bool> {
     if let Some(function) = name.strip_suffix("()") {
         let (of, function) = function.rsplit_once("::").unwrap_or(("", function));
@@ -172,8 +173,8 @@ impl Scratch {
         Self { directory }
     }
 
-    /// What a command line prints, with its error if it fails. Other programs than `sme` are the
-    /// shell's.
+    /// Returns the output of a command line, with its error if it fails. Other programs than `sme`
+    /// are the shell's.
     fn output_of(&self, line: &str) -> String {
         let sme = match line {
             _ if line == LONG[0] => Some(""),

@@ -17,7 +17,7 @@ fn barrier(directory: &Path, engine: &str, arguments: &str) -> Output {
         .unwrap()
 }
 
-/// What stands on stdout, without the engine's name, and in the files that the run leaves.
+/// Returns what stands on stdout, without the engine's name, and in the files that the run leaves.
 fn outcome(engine: &str, arguments: &str) -> (String, Vec<(String, Vec<u8>)>) {
     let directory = tempfile::tempdir().unwrap();
     let output = barrier(directory.path(), engine, arguments);

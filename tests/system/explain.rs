@@ -65,7 +65,7 @@ fn run(experiment: &Experiment, critical_path: bool) -> Outcome {
         .expect("a barrier that holds")
 }
 
-/// What is wrong with `steps` as the path of an episode that took `latency`.
+/// Returns the mistake in `steps` as the path of an episode that took `latency`.
 fn complaint(steps: &[PathStep], latency: Time) -> Option<String> {
     for step in steps {
         if step.from >= step.to {
@@ -237,7 +237,7 @@ where
     (end, path)
 }
 
-/// What each crossing of these costs is one constant of the machine: where the path crosses it
+/// The cost of each of these crossings is one constant of the machine: where the path crosses it
 /// `n` times, `n` times a longer constant is the least by which everything must take longer, and
 /// `n` times a shorter one the most by which it can become shorter.
 fn is_critical<B>(barrier: B)
@@ -343,7 +343,7 @@ fn the_path_is_written_as_a_file() {
     assert_eq!(csv.lines().count(), 1 + steps.len());
 }
 
-/// Not so the flat barrier: where everybody queues at one bridge, what is waited for are the
+/// Not so the flat barrier: where all threads queue at one bridge, they wait for the
 /// crossings of others, and a change alters who comes first.
 #[test]
 fn the_path_is_critical() {

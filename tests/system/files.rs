@@ -8,7 +8,7 @@ use crate::command::{skipped, sme_in, text};
 
 const SB: &str = include_str!("../../litmus/SB.litmus");
 
-/// What is said of a command line that is refused in `directory`.
+/// Returns the message about a command line that is refused in `directory`.
 fn refused(directory: &Path, arguments: &str) -> String {
     let output = sme_in(directory, arguments);
     let complaint = text(&output.stderr).to_owned();
@@ -426,7 +426,7 @@ fn a_signal_that_ends_the_program_leaves_one_line_and_no_file() {
     }
 }
 
-/// Whether the mask `line` in the status of process `id` has the signal of this `number`.
+/// Returns whether the mask `line` in the status of process `id` has the signal of this `number`.
 #[cfg(target_os = "linux")]
 fn has_signal(id: &str, line: &str, number: i32) -> bool {
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();

@@ -210,7 +210,8 @@ fn anchors(document: &str) -> Vec<String> {
     headings.map(anchor).collect()
 }
 
-/// What is wrong with the link `target` of the document `from`; nothing where it leads somewhere.
+/// Returns the mistake in the link `target` of the document `from`; nothing where it leads
+/// somewhere.
 fn broken(from: &Path, target: &str) -> Option<String> {
     if target.contains("://") {
         return None;

@@ -30,7 +30,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
 
-/// What `commands` says can be run here.
+/// Returns those of `commands` that can be run here.
 fn read(commands: &str) -> Vec<Golden<'_>> {
     let verilator = sme_hdl::verilated::Toolchain::find();
     if verilator.is_err() {

@@ -256,8 +256,8 @@ fn what_is_left_in_caches_spoils_the_memory_of_the_next() {
     }
 }
 
-/// Memory of a core is lent whoever holds the core, and the core is reserved though its memory is
-/// lent.
+/// Memory of a core is lent independent of the core's holder, and the core is reserved though its
+/// memory is lent.
 #[test]
 fn cores_and_memory_are_separate() {
     for machine in MACHINES {
@@ -299,8 +299,8 @@ fn cores_and_memory_are_separate() {
     }
 }
 
-/// What a process has written to memory that it had borrowed is there when it has been killed, and
-/// not later, over the data of the next.
+/// The writes of a process to borrowed memory are there when it has been killed, and not later,
+/// over the data of the next.
 #[test]
 fn a_killed_borrower_leaves_nothing_in_caches() {
     for job in worlds::jobs() {

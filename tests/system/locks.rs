@@ -42,12 +42,12 @@ struct Case {
     workers: usize,
 }
 
-/// What came out.
+/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq)]
 struct Ran {
     /// In the order in which they had the lock.
     holders: Vec<(u32, ThreadSpan)>,
-    /// What the words hold at their homes.
+    /// The values of the words at their homes.
     counts: Vec<u64>,
     quiet: bool,
 }
@@ -82,7 +82,7 @@ impl Case {
         self.simulate(false).0
     }
 
-    /// What the checker of loads says.
+    /// Returns the report of the checker of loads.
     fn stale_reads(&self) -> StaleReport {
         self.simulate(true).1.unwrap()
     }
@@ -287,8 +287,8 @@ fn without_its_coherence_point_updates_are_lost() {
     assert_eq!(causes(&report), [Cause::NotWrittenBack], "{report}");
 }
 
-/// Here the program writes its caches back before it releases the lock, and nobody drops the copies
-/// that other nodes have from before.
+/// Here the program writes its caches back before it releases the lock, and no program drops the
+/// copies that other nodes have from before.
 #[test]
 fn without_invalidation_the_next_holder_counts_up_an_old_copy() {
     let forgotten = Case {

@@ -68,7 +68,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// From one barrier to the next every thread takes its work and the detours of its own core, no
-    /// more and no less; and barriers hold, whatever noise there is.
+    /// more and no less; and barriers hold under any noise.
     #[test]
     fn a_thread_is_delayed_by_the_detours_of_its_core(
         noise in any_noise(),
@@ -122,7 +122,7 @@ proptest! {
         };
         // The thread on the path may have left the barrier before some detours sooner than the last.
         prop_assert!(of(Part::Core) >= work.since(Time::from_ns(50_000)).as_ps());
-        // So long nobody works without a detour.
+        // No thread works so long without a detour.
         if work.as_ps() >= 80_000_000 {
             prop_assert!(of(Part::OperatingSystem) >= Time::from_ns(5_000).as_ps());
         }
@@ -220,15 +220,16 @@ fn noise_is_amplified_with_scale_until_it_dominates() {
         "work, a detour, and another on the way: {mean:?}"
     );
 
-    // One detour for sure, hardly ever more than two, whatever the size.
+    // One detour for sure, hardly ever more than two, for any size.
     for (mean, _) in &frequent {
         assert!((1.02..1.08).contains(mean), "{frequent:?}");
     }
 }
 
-/// The mean time from one barrier to the next where a barrier takes `barrier` microseconds after the
-/// last of `threads` threads has come, and nothing of it can be disturbed. In a real one, whoever has to
-/// pass something on may be away: of many, somebody is, for half a detour on average.
+/// The mean time from one barrier to the next where a barrier takes `barrier` microseconds after
+/// the last of `threads` threads has come, and nothing of it can be disturbed. In a real one, a
+/// thread that has to pass something on may be away: of many threads, one is, for half a detour on
+/// average.
 fn ideal_mean_us(noise: &Noise, threads: u64, episodes: u64, barrier: f64) -> f64 {
     let barrier = Time::from_ps((barrier * 1e6) as u64);
     let mut left = Time::ZERO;

@@ -414,7 +414,7 @@ fn a_critical_path_is_a_bar_of_what_it_cost() {
     );
 }
 
-/// What docs/plot.md shows.
+/// The example of docs/plot.md.
 const EXAMPLE: [&str; 2] = [
     "sweep --nodes 2..64*2 --cores 1,16 --algorithm flat,tree --topology mesh:8x8 --episodes 10 \
      --no-host -o sweep.csv",

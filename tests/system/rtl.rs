@@ -169,7 +169,7 @@ sme: fifo: RTL and cycle model differ
     );
 }
 
-/// Whatever is wrong with the files.
+/// A difference is told in spite of any fault of the files.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_difference_is_told_where_nothing_can_be_written() {
@@ -500,7 +500,7 @@ fn without_its_tools_a_command_says_which_is_missing() {
     );
 }
 
-/// What `sme rtl report` makes of what tools write, whose place scripts take here.
+/// Reads with `sme rtl report` the output of tools, whose place scripts take here.
 #[cfg(unix)]
 #[test]
 fn a_report_has_what_the_tools_found_and_the_clocks_of_all_seeds_in_order() {

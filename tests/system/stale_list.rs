@@ -36,7 +36,7 @@ fn listed(directory: &Path, file: &str, arguments: &str) -> (String, Value, Stri
     (list, row, report)
 }
 
-/// How many are stale, and stale but equal, as the report says.
+/// Returns the numbers of stale loads, and of stale but equal ones, in the report.
 fn sums(report: &str) -> (usize, usize) {
     let before = |what: &str| {
         let (begin, _) = report.split_once(what).unwrap();
@@ -46,7 +46,8 @@ fn sums(report: &str) -> (usize, usize) {
     (before(" stale reads of "), before(" stale but equal;"))
 }
 
-/// How many rows each group of the report has: those of one place, one place of the store, one cause.
+/// Returns the number of rows of each group of the report: those of one place, one place of the
+/// store, one cause.
 fn groups(rows: &[BTreeMap<String, String>]) -> Vec<usize> {
     let mut groups: BTreeMap<_, usize> = BTreeMap::new();
     for row in rows.iter().filter(|row| row["equal"] == "false") {

@@ -22,7 +22,7 @@ struct Stretch {
 /// From thread and time to thread and time, with the names of both ends.
 type Arrow = ((String, u64, String), (String, u64, String));
 
-/// A trace, read by somebody who knows the format alone.
+/// A trace, read with nothing but the knowledge of its format.
 #[derive(Debug, Default)]
 struct Seen {
     stretches: Vec<Stretch>,

@@ -20,7 +20,7 @@ use sme::validate::verdict::Verdict;
 use sme::validate::{Identity, Report, Validation, published};
 use sme_sim::machine::Machine;
 
-/// What the analytic machine gets wrong.
+/// The mistakes of the analytic machine.
 #[derive(Clone, Copy, PartialEq)]
 enum Wrong {
     Nothing,

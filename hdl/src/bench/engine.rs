@@ -46,7 +46,7 @@ pub(super) const BENCH: Bench = Bench {
         "links of half the bandwidth",
         "a mesh instead of a torus",
         "wrong packets of another link",
-        "all bytes are written, whatever the host's mask",
+        "all bytes are written, against the host's mask",
         "a freed place of the host is told of as another's",
         "two links' credits are swapped",
         "what is dropped is told of as what fails",
@@ -153,7 +153,7 @@ fn broken(site: EngineSite, fault: Option<&str>) -> Result<Pair, Unsupported> {
         Some("wrong packets of another link") => {
             outputs = |values| values[CRC_ERROR..][..LINK_PORTS].rotate_left(2);
         }
-        Some("all bytes are written, whatever the host's mask") => {
+        Some("all bytes are written, against the host's mask") => {
             inputs = |values| values[HOST_IN_DATA].set(DoublewordsBeat::MASK, 32, u64::MAX);
         }
         Some("a freed place of the host is told of as another's") => {

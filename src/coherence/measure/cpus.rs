@@ -61,7 +61,8 @@ impl Cpu {
         }
     }
 
-    /// Whether the two are known to be hardware threads of one core, which share its caches.
+    /// Returns whether the two are known to be hardware threads of one core, which share its
+    /// caches.
     pub fn shares_core_with(self, other: Self) -> bool {
         self.place.is_some() && self.place == other.place
     }

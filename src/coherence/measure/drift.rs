@@ -26,7 +26,7 @@ pub struct Trips {
 }
 
 impl Trips {
-    /// Whether the two are alike.
+    /// Returns whether the two are alike.
     pub fn is_steady(self) -> bool {
         are_alike(self.before, self.after)
     }

@@ -114,8 +114,8 @@ impl Pair {
         self.warm_up + u64::from(self.transfer.rounds)
     }
 
-    /// Whether the messages of `round` are new ones, and compared: those of the warm-up, and of the
-    /// last round.
+    /// Returns whether the messages of `round` are new ones, and compared: those of the warm-up,
+    /// and of the last round.
     fn is_compared(&self, round: u64) -> bool {
         round < self.warm_up || round + 1 == self.end()
     }
@@ -295,7 +295,7 @@ mod tests {
     use crate::coherence::transfer::{Direction, Home};
     use crate::coherence::transition::CoreDistance;
 
-    /// What core 0 and core 1 return, on threads that are pinned nowhere.
+    /// Returns the results of core 0 and core 1, on threads that are pinned nowhere.
     fn played(pair: &Pair) -> [Result<Vec<u64>, MeasureError>; 2] {
         thread::scope(|scope| {
             let sides = [0, 1].map(|core| scope.spawn(move || pair.play(core)));

@@ -1,4 +1,4 @@
-//! How a buffer is brought into a state before a pass, and which pass it is.
+//! Recipes: the steps that bring a buffer into a state, and the pass that is measured then.
 //!
 //! Read by [`super::run`]. Every recipe begins with the buffer in no cache, where it can be
 //! flushed. States follow from what every protocol of the MESI family does: a core that reads a
@@ -73,9 +73,9 @@ pub enum Unmeasurable {
     Holders {
         /// Where.
         placement: CoreDistance,
-        /// How many it takes.
+        /// The number of holders that it takes.
         needed: usize,
-        /// How many there are.
+        /// The number of holders that there are.
         given: usize,
     },
     /// No instruction flushes lines, and without one the state cannot be prepared.
@@ -112,7 +112,7 @@ impl fmt::Display for Unmeasurable {
     }
 }
 
-/// How `curve` is measured with these means.
+/// Returns the recipe that measures `curve` with these means.
 ///
 /// # Errors
 /// It cannot be.

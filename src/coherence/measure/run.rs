@@ -180,7 +180,7 @@ impl Run<'_> {
     }
 }
 
-/// How many holders a recipe uses; the first has made round trips in any case.
+/// Returns the number of holders that a recipe uses; the first has made round trips in any case.
 fn used(recipe: &Recipe) -> usize {
     let is_shared = recipe
         .preparation
@@ -195,7 +195,7 @@ pub fn processor() -> String {
     name.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
 }
 
-/// Whether the vendor documents an owned state in the caches of its processors (MOESI).
+/// Returns whether the vendor documents an owned state in the caches of its processors (MOESI).
 fn has_owned() -> bool {
     let vendor = cpuinfo("vendor_id");
     matches!(vendor.as_deref(), Some("AuthenticAMD" | "HygonGenuine"))

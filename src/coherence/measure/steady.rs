@@ -15,9 +15,9 @@ use crate::quantile::nearest_rank;
 /// The percentile of the times of a row, by nearest rank: of 21 the third shortest. Interrupts and
 /// other processes only ever add time, and the very shortest may be a clock that was corrected.
 pub const PERCENTILE: usize = 10;
-/// How often a row is measured until nothing has moved.
+/// The most attempts to measure a row until nothing has moved.
 pub const ATTEMPTS: u32 = 3;
-/// How many times as long as a look at the clock what is timed must take.
+/// The least length of what is timed, in readings of the clock.
 pub const LEAST_CLOCKS: u64 = 4;
 
 /// The shortest time of a pass over nothing (ns): the clock and the fence.

@@ -297,7 +297,7 @@ impl Team<'_> {
         Ok(least)
     }
 
-    /// Whether the measuring thread and these holders run where they are pinned.
+    /// Returns whether the measuring thread and these holders run where they are pinned.
     pub fn is_in_place(&self, holders: &[usize]) -> bool {
         let is_there = |&at: &usize| {
             self.mailboxes[at].cpu.load(Ordering::Relaxed) == self.cpus.holders[at].id

@@ -77,7 +77,7 @@ impl Timed {
     }
 }
 
-/// What was measured.
+/// The transfers that were measured, and those that were not.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// The transfers that were measured on one placement of the two CPUs.
@@ -89,7 +89,7 @@ pub struct Report {
 }
 
 impl HostTransfers {
-    /// Whether they can be measured here: the two CPUs, with nothing else.
+    /// Returns whether they can be measured here: the two CPUs, with nothing else.
     ///
     /// # Errors
     /// [`MeasureError::NoHolder`], [`MeasureError::Size`], [`MeasureError::Lines`] and

@@ -44,15 +44,15 @@ pub struct Step {
     pub buffer: u64,
     /// Where the bytes are in the message (bytes).
     pub offset_bytes: u64,
-    /// How many (bytes).
+    /// The length in bytes.
     pub bytes: u64,
     /// The ring: 0 or 1.
     pub ring: usize,
     /// The chunk of the ring.
     pub slot: u64,
-    /// How often the chunk was filled and emptied before.
+    /// The number of times that the chunk was filled and emptied before.
     pub state: u64,
-    /// How the copy is stored.
+    /// The kind of stores of the copy.
     pub stores: Stores,
     /// Whether the chunk is flushed after the copy.
     pub is_flushed: bool,
@@ -116,7 +116,7 @@ impl Transfer {
         }
     }
 
-    /// Whether messages are sent from, or received into, the buffer of the one before.
+    /// Returns whether messages are sent from, or received into, the buffer of the one before.
     pub fn reuses(&self, act: Act) -> bool {
         let (sends, receives) = self.reuses;
         match act {
@@ -182,7 +182,7 @@ mod tests {
 
     const ROUNDS: u64 = 4;
 
-    /// What is wrong with the steps of one part.
+    /// A fault in the steps of one part.
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum Fault {
         /// The core does not wait for the flag.
@@ -204,7 +204,7 @@ mod tests {
         script
     }
 
-    /// What stands in each line of a message.
+    /// Returns the content of each line of a message.
     fn line(round: u64, sender: u32, at: u64) -> u64 {
         1 + at + 1_000 * (round + 100 * u64::from(sender))
     }
@@ -220,7 +220,7 @@ mod tests {
     }
 
     impl Interleaved {
-        /// Whether the step may begin.
+        /// Returns whether the step may begin.
         fn is_ready(&self, act: Act, step: Step, fault: Option<Fault>) -> bool {
             let chunk = (step.ring, step.slot);
             let flag = self.flags.get(&chunk).copied().unwrap_or_default();
@@ -353,7 +353,7 @@ mod tests {
         }
     }
 
-    /// Whether any of the orders in which one core runs ahead for a while shows the fault.
+    /// Returns whether any of the orders in which one core runs ahead for a while shows the fault.
     fn is_caught(transfer: &Transfer, fault: Fault) -> bool {
         (1..40).any(|ahead| {
             [false, true].into_iter().any(|first| {

@@ -17,7 +17,7 @@ use super::spec;
 use crate::progress::Watch;
 
 impl Experiment {
-    /// Whether the run is in compact form.
+    /// Returns whether the run is in compact form.
     ///
     /// # Errors
     /// [`Error::NotCompact`] if it must be and cannot.
@@ -29,12 +29,12 @@ impl Experiment {
         }
     }
 
-    /// How many threads there are.
+    /// Returns the number of threads.
     pub fn threads(&self) -> u64 {
         u64::from(self.nodes) * u64::from(self.cores)
     }
 
-    /// What keeps the run from being in compact form, if anything.
+    /// Returns the reason why the run cannot be in compact form, if there is one.
     pub fn why_not_compact(&self, observe: &Observe<'_>) -> Option<&'static str> {
         let Some(spec) = sme::of(&self.machine) else {
             return Some("only machines with Shared Memory Engines have a compact form");

@@ -1,4 +1,4 @@
-//! What is plugged into the places of the engines.
+//! The engines of an experiment: the cycle model, RTL, or Verilog compiled by Verilator.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::super::{EngineKind, Error, Experiment};
 use super::spec;
 
 impl Experiment {
-    /// Whether engines as the machine wants them can be built in RTL, if that is asked for.
+    /// Returns whether engines as the machine wants them can be built in RTL, if that is asked for.
     ///
     /// # Errors
     /// [`Error::Design`] and [`Error::Rtl`].
@@ -27,7 +27,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// What makes the engine of each position.
+    /// Returns the function that makes the engine of each position.
     ///
     /// # Errors
     /// [`Error::Design`] if no engine can be built as the machine wants it, [`Error::Rtl`] if it

@@ -1,4 +1,4 @@
-//! What a barrier experiment can do on a cluster with Shared Memory Engines and on no other machine:
+//! Extras of a barrier experiment on a cluster with Shared Memory Engines and on no other machine:
 //! engines in RTL, waveforms of engines' ports, and nodes in compact form.
 
 mod compact;

@@ -101,7 +101,7 @@ impl Part {
         Grid::count(global, self.grid.nb, self.column, self.grid.q)
     }
 
-    /// Whether the rank has row `global`, and where.
+    /// Returns whether the rank has row `global`, and where.
     pub fn own_row(&self, global: usize) -> Option<usize> {
         let Grid { nb, p, .. } = self.grid;
         (Grid::owner(global, nb, p) == self.row).then(|| Grid::local(global, nb, p))

@@ -17,7 +17,8 @@ impl Grid {
         index / nb % places
     }
 
-    /// How many of the indices below `end` a place has; so its first local index from `end` on.
+    /// Returns the number of indices below `end` that a place has; so its first local index from
+    /// `end` on.
     pub fn count(end: usize, nb: usize, place: usize, places: usize) -> usize {
         let (blocks, rest) = (end / nb, end % nb);
         let whole = blocks / places * nb;

@@ -113,7 +113,7 @@ impl Kernel {
         self.core_seconds() * work(class) / work(Class::A) * clock
     }
 
-    /// Whether it runs with so many ranks.
+    /// Returns whether it runs with so many ranks.
     ///
     /// # Errors
     /// [`WrongRanks`]

@@ -190,7 +190,7 @@ impl Simpson {
         }
     }
 
-    /// What a process wants in a level in which it has no leaf, if others have one.
+    /// Returns the wish of a process in a level in which it has no leaf, if others have one.
     fn wish_while_waiting(&self, intervals: &[Interval], own_leaves: &[u8]) -> Option<Slow> {
         let is_leaf = |interval: &Interval| interval.is_leaf(self.tolerance);
         self.waiting

@@ -57,7 +57,7 @@ impl Interval {
         (self.to - self.from) / 6.0 * (ends + 4.0 * function(self.middle()))
     }
 
-    /// Whether it need not be halved.
+    /// Returns whether it need not be halved.
     pub fn is_leaf(self, tolerance: f64) -> bool {
         let halves: f64 = self.halves().into_iter().map(Self::simpson).sum();
         (halves - self.simpson()).abs() <= 15.0 * tolerance

@@ -231,7 +231,7 @@ impl<P: Point + 'static> Estimator<P> {
         }
     }
 
-    /// Whether any of its points is such.
+    /// Returns whether any of its points is such.
     pub fn any(&self, is_such: impl Fn(&P) -> bool) -> bool {
         (self.points)().iter().any(is_such)
     }

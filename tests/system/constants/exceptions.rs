@@ -37,7 +37,7 @@ const COHERENT: &[&str] = &["xeon-e5-2650", "opteron-6272"];
 
 const TODAY: &[&str] = &["cxl-pool", "ualink"];
 
-/// Voltages that allow the fastest clock there is, whatever more they would allow.
+/// Voltages that allow the fastest clock there is, even if they would allow a faster one.
 const FAST_ENOUGH: &str = "no divider makes a clock that fast";
 
 /// Of a chip that begins with the fastest clock at 1.1 V.
@@ -189,7 +189,7 @@ const EXCEPTIONS: [Exception; 31] = [
         "engine.tags",
         Change::Halved,
         TODAY,
-        "likewise: there are as many tags as cores, halved",
+        "the same holds here: there are as many tags as cores, halved",
     ),
     exception(
         "os.sleep",
@@ -227,7 +227,12 @@ const EXCEPTIONS: [Exception; 31] = [
         &["ualink"],
         "so many cores never have loads on the host link at once",
     ),
-    exception("host.response_credits", Change::Doubled, TODAY, "likewise"),
+    exception(
+        "host.response_credits",
+        Change::Doubled,
+        TODAY,
+        "the reason is that of host.nonposted_credits",
+    ),
     exception(
         "cache.l2_ways",
         Change::Halved,
@@ -251,7 +256,7 @@ const EXCEPTIONS: [Exception; 31] = [
         "link.channel_credits",
         Change::Doubled,
         &["ualink"],
-        "likewise",
+        "the reason is that for half as many",
     ),
     exception(
         "uncached.coherent_stores",

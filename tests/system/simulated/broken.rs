@@ -23,7 +23,7 @@ fn case(nodes: u32, cores: u32, seed: u64) -> Case {
         mapping: Mapping::Rows,
         home: 0,
         route: Route::Nearest,
-        // So long that whoever is last comes long after all others, and often enough.
+        // So long that the last thread arrives long after all others, and often enough.
         skew: 400_000,
         episodes: 24,
         seed,

@@ -36,7 +36,7 @@ proptest! {
     }
 }
 
-/// What the program prints and writes.
+/// Returns what the program prints and writes.
 fn sme(arguments: &str, workers: u32) -> (String, [Vec<u8>; 2]) {
     let directory = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_sme"))

@@ -190,7 +190,7 @@ impl Chip {
         ]
     }
 
-    /// Whether its cores have the clock of the chip on which invasive MPI ran, 800 MHz.
+    /// Returns whether its cores have the clock of the chip on which invasive MPI ran, 800 MHz.
     pub fn is_invasive(&self) -> bool {
         self.megahertz == 800.0
     }

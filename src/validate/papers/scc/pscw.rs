@@ -175,14 +175,15 @@ fn shapes() -> Estimator<Point> {
     )
 }
 
-/// Whether the largest is below 1.2 times the smallest.
+/// Returns whether the largest is below 1.2 times the smallest.
 fn is_flat(times: &[f64]) -> bool {
     let largest = times.iter().copied().fold(0.0, f64::max);
     let smallest = times.iter().copied().fold(f64::INFINITY, f64::min);
     largest < 1.2 * smallest
 }
 
-/// Whether a straight line over 1, 2, … has a coefficient of determination of at least 0.99.
+/// Returns whether a straight line over 1, 2, … has a coefficient of determination of at least
+/// 0.99.
 fn is_straight(times: &[f64]) -> bool {
     let points: Vec<(f64, f64)> = (1..).map(f64::from).zip(times.iter().copied()).collect();
     fit::line(&points).is_ok_and(|line| line.r_squared >= 0.99)

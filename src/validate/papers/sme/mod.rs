@@ -1,6 +1,6 @@
-//! How each figure of the SME paper is read off the simulation, as `reference/published.toml`
-//! defines it: which points it needs ([`points`]), and what these say. The machine itself is what
-//! simulates them ([`simulator`]).
+//! The figures of the SME paper, read off the simulation as `reference/published.toml` defines
+//! them. For each figure: which points it needs ([`points`]), and what these say. The machine
+//! itself is what simulates them ([`simulator`]).
 //!
 //! Fits with [`crate::fit`]. Times are in microseconds unless a name says otherwise.
 
@@ -435,7 +435,8 @@ fn fitted_surface(measured: &Measurements) -> Result<Surface, String> {
     fitted(fit::surface(&samples))
 }
 
-/// How far a surface is from Eq. 2 as published, relative to that, over the fitted nodes and cores.
+/// The distance of a surface from Eq. 2 as published, relative to that, over the fitted nodes and
+/// cores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Distance {
     /// The largest.

@@ -44,7 +44,7 @@ pub enum Point {
     },
     /// The time of a transform whose data is spread at random over an 8×8 mesh of nodes.
     Fft {
-        /// How its data is mapped.
+        /// The mapping of its data.
         mapped: Mapped,
         /// Binary logarithm of its points.
         log2n: u32,

@@ -329,8 +329,9 @@ impl Way {
         self.takes(input, when, agenda, record, outbox)
     }
 
-    /// A packet has reached the engine `now`, which samples it or passes it on at once. The next thing in
-    /// this node's order happens at `next_at`. How much the engine has given out on that account.
+    /// A packet has reached the engine `now`, which samples it or passes it on at once. The next
+    /// thing in this node's order happens at `next_at`. Returns the number of outputs that the
+    /// engine has given for it.
     pub fn takes(
         &mut self,
         input: Input,

@@ -13,7 +13,7 @@
 //! | `link_in_valid`, `link_out_valid` | bit *p*: a packet on link port *p* |
 //! | `link<p>_in_…`, `link<p>_out_…` | its `channel`, `kind` (as [`Kind`](crate::families::sme::engine::Kind)), `flag` (a write is coherent, a response one doubleword, a read long), `tag`, `target`, `source`, `offset`, `enables`, `data`, `crc` |
 //! | `link<p>_in_credit` | the receiver at the other end gives a place back; a bit for each virtual channel |
-//! | `link<p>_out_credit` | the engine gives a place back to the sender at the other end, likewise |
+//! | `link<p>_out_credit` | the engine gives a place back to the sender at the other end; a bit for each virtual channel |
 //!
 //! Fields that a packet's kind does not carry are 0. On a link a long read and its response
 //! ([`packet`](crate::families::sme::engine::packet)) have the number of their extra words in
