@@ -114,7 +114,7 @@ impl<M: Memory> Barrier<M> for Dissemination {
     }
 }
 
-/// Where a local master is in its episode.
+/// The state of a local master in its episode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DisseminationState {
     at: At,

@@ -83,7 +83,7 @@ impl NodeVariables {
         Some(format!("node {node} core {}'s flag", slave + 1))
     }
 
-    /// Where the slaves' variables lie.
+    /// Returns the places of the slaves' variables.
     pub(crate) fn followers(&self) -> Followers {
         Followers {
             phase: self.phase.place(0, 0).offset,

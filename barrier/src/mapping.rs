@@ -58,7 +58,7 @@ impl Extent {
         (u64::from(self.width) * u64::from(self.height)).saturating_mul(u64::from(self.depth))
     }
 
-    /// Where a node stands.
+    /// Returns the coordinates of a node.
     fn position(self, node: u32) -> [u32; 3] {
         // As 64 bits: the product of two extents may not fit 32.
         let (width, height) = (u64::from(self.width), u64::from(self.height));

@@ -47,7 +47,7 @@ use crate::{Algorithm, BarrierSpec, Homes, Layout, Member, Ranks, Spacing, SpecE
 /// The most threads of a native barrier.
 pub const MOST_THREADS: usize = 1 << 16;
 
-/// Why there is no such barrier.
+/// The reason why there is no such barrier.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BarrierError {
@@ -122,7 +122,8 @@ impl Barrier {
         Self::with_protocol::<Sound>(threads, options)
     }
 
-    /// As [`Barrier::with_options`], for a checker that breaks the memory's [`Protocol`].
+    /// Does the same as [`Barrier::with_options`], for a checker that breaks the memory's
+    /// [`Protocol`].
     ///
     /// # Errors
     ///

@@ -145,7 +145,7 @@ impl<M: Memory> Barrier<M> for Tree {
     }
 }
 
-/// Where a local master is in its episode.
+/// The state of a local master in its episode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TreeState {
     at: At,

@@ -31,7 +31,7 @@ sme_barrier::names!(Placement, "placement", { Block => "block", Random => "rando
 /// with shorter lines, too.
 pub const LEAST_GRANULE_BYTES: u64 = 64;
 
-/// Why memory cannot be handed out.
+/// The reason why memory cannot be handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ArrayError {
     /// A granule is not a power of two of at least [`LEAST_GRANULE_BYTES`].
@@ -190,7 +190,7 @@ impl Array {
         (1 << self.granule_shift) / WORD_BYTES
     }
 
-    /// Where the word at `index` lies, which must be below [`Self::words`].
+    /// Returns the place of the word at `index`, which must be below [`Self::words`].
     #[inline]
     pub fn place(&self, index: u64) -> Place {
         debug_assert!(index < self.words, "word {index} of {}", self.words);

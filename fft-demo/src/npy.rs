@@ -28,7 +28,7 @@ const ELEMENT_TYPE: &str = "<c16";
 /// The longest vector that is read: 16 GiB.
 pub const POINTS_MOST: u64 = 1 << 30;
 
-/// Why a file cannot be read.
+/// The reason why a file cannot be read.
 #[derive(Debug, Error)]
 pub enum NpyError {
     /// The operating system says so.
@@ -269,7 +269,7 @@ impl<'t> Text<'t> {
         Some(inside)
     }
 
-    /// Why what comes next is not an element type.
+    /// Makes the error that the next text is not an element type.
     fn structured(&self) -> NpyError {
         if self.0.trim_ascii_start().starts_with('[') {
             NpyError::ElementType("a record".to_owned())

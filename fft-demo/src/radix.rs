@@ -98,7 +98,7 @@ pub struct RadixSpec {
     pub seed: u64,
 }
 
-/// Why keys cannot be sorted.
+/// The reason why keys cannot be sorted.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RadixError {
@@ -400,7 +400,7 @@ impl Radix {
         self.spec.key_bits.div_ceil(self.spec.radix_bits)
     }
 
-    /// Where the keys are before pass `pass`, and after it.
+    /// Returns the arrays of the keys before pass `pass`, and after it.
     fn of_pass(&self, pass: u32) -> (&Array, &Array) {
         let [even, odd] = &self.keys;
         if pass.is_multiple_of(2) {

@@ -85,7 +85,7 @@ macro_rules! fields {
             pub const FIELDS: &[(&str, usize, usize)] =
                 &[$((stringify!($field), $width, $offset)),*];
 
-            /// As the vector.
+            /// Returns the beat as the vector.
             pub fn value(&self) -> Value {
                 let mut value = Value::default();
                 $(value.set($offset, $width, u64::from(self.$field));)*

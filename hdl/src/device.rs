@@ -43,7 +43,7 @@ pub trait Device {
 
 /// The type of a wire that can be a port.
 pub trait Wire: Synth {
-    /// As the harness has it.
+    /// Converts it to the value that the harness has.
     fn value(self) -> Value;
     /// From what the harness has.
     fn of(value: Value) -> Self;

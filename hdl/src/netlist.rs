@@ -9,7 +9,7 @@ mod width;
 use rust_hdl::check_error::{CheckError, PathedName};
 use rust_hdl::prelude::{Block, check_all, generate_verilog_unchecked};
 
-/// Why there is no Verilog of a block.
+/// The reason why there is no Verilog of a block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VerilogError {
     /// A cycle model and the like.

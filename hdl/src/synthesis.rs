@@ -24,7 +24,7 @@ use crate::engine_pins::{OBSERVED, OBSERVED_OF_LINKS};
 use crate::netlist::VerilogError;
 use crate::tool::{self, ToolError};
 
-/// Why there is no report.
+/// The reason why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum SynthesisError {
     /// A tool is missing, or has complained.

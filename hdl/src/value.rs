@@ -42,7 +42,7 @@ impl Value {
         self.0[0]
     }
 
-    /// As rust-hdl has it; bits beyond `N` are cut off.
+    /// Converts it to rust-hdl's bits; those beyond `N` are cut off.
     pub fn bits<const N: usize>(&self) -> Bits<N> {
         if N <= 32 {
             return self.get(0, N).into();

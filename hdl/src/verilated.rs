@@ -29,7 +29,7 @@ use cache::{Build, Cache};
 use compiler::Compiler;
 use library::{Instance, Library};
 
-/// Why there is no verilated block.
+/// The reason why there is no verilated block.
 #[derive(Debug, thiserror::Error)]
 pub enum VerilatedError {
     /// Verilator or the compiler is missing, or has complained.

@@ -31,7 +31,7 @@ pub struct Files {
     pub files: Vec<(String, String)>,
 }
 
-/// Where the sizes of a block come from, for who reads its files.
+/// The origin of a block's sizes, for readers of its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The machine and its network; empty where a seed has chosen.

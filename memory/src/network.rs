@@ -73,7 +73,7 @@ pub struct Transfer {
     pub bytes: u32,
 }
 
-/// Where the messages of the control network are gathered that name a tag.
+/// The place where messages of the control network that name a tag are gathered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mailbox {
     /// The word in which they are.

@@ -35,8 +35,8 @@ pub struct FlagRow {
     pub count: u32,
 }
 
-/// Where the threads of a node that only follow have their flags, thread 1 the first of them. All
-/// nodes have the same.
+/// The flags of those threads of a node that only follow, thread 1 the first of them. All nodes
+/// have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Followers {
     /// Offset of the phase for which they wait, in bytes.

@@ -126,7 +126,7 @@ impl Clock {
         self.hz
     }
 
-    /// When edge number `cycle` happens, rounded up to a picosecond.
+    /// Returns the time of edge number `cycle`, rounded up to a picosecond.
     pub const fn edge(self, cycle: u64) -> Time {
         match cycle.checked_mul(self.numerator) {
             Some(product) => Time(product.div_ceil(self.denominator)),

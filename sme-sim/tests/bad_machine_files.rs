@@ -11,8 +11,8 @@ fn prototype() -> Machine {
     Machine::builtin("sme-prototype").expect("it is built in")
 }
 
-/// Where `[section]` and, in it, the line that begins with `key` stand in the prototype's file:
-/// the byte, and the line from 1. The key `""` is the section itself.
+/// Finds `[section]` and, in it, the line that begins with `key` in the prototype's file: the byte,
+/// and the line from 1. The key `""` is the section itself.
 fn find(section: &str, key: &str) -> (usize, usize) {
     let from = match section {
         "" => 0,

@@ -22,7 +22,7 @@ use sme_memory::{
 
 /// Bit of a flag's or word's address that says "through the engine".
 const GLOBAL: u64 = 1 << 63;
-/// Where the node begins in an address.
+/// The lowest bit of the node in an address.
 const NODE_SHIFT: u32 = 40;
 /// Steps after which a run counts as endless.
 const MOST_STEPS: u64 = 20_000_000;
@@ -138,7 +138,7 @@ impl World {
         self.failure.get_or_insert(failure);
     }
 
-    /// Where an address leads.
+    /// Returns the place to which an address leads.
     fn place(&mut self, address: u64) -> Place {
         let node = (address & !GLOBAL) >> NODE_SHIFT;
         let offset = address & ((1 << NODE_SHIFT) - 1);

@@ -59,11 +59,11 @@ pub struct FaultyTree {
 }
 
 impl FaultyTree {
-    /// Where a node has its phase.
+    /// The offset of a node's phase.
     const PHASE: u32 = 0;
-    /// Where it has the flag of its thread 0, which has none; the others' follow.
+    /// The offset of the flag of its thread 0, which has none; the others' follow.
     const THREADS: u32 = 0;
-    /// Where it has the flags of its two children.
+    /// The offset of the flags of its two children.
     const CHILDREN: u32 = 4096;
 }
 

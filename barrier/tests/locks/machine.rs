@@ -27,7 +27,7 @@ use sme_memory::{
 const GLOBAL: u64 = 1 << 62;
 const CACHED: u64 = 1 << 63;
 const NODE_SHIFT: u32 = 40;
-/// Where registers stand in the memory of their node; a word that is 1 is a register that is set.
+/// The offset of registers in the memory of their node; a word that is 1 is a register that is set.
 const REGISTERS: u64 = 1 << 39;
 
 /// A failure of a run.
@@ -441,7 +441,7 @@ impl TestMemory {
         self.ask(Operation::Overtake(word.0))
     }
 
-    /// Where an address leads.
+    /// Returns the place to which an address leads.
     pub fn place(address: u64) -> Place {
         place(address)
     }

@@ -43,7 +43,7 @@ impl Matrix {
         })
     }
 
-    /// Where the real part of each point lies, row by row; the imaginary part follows it.
+    /// Returns the place of each point's real part, row by row; the imaginary part follows it.
     pub(super) fn places(&self) -> impl Iterator<Item = Place> {
         (0..self.rows).flat_map(move |row| {
             (0..self.columns)
@@ -83,7 +83,7 @@ impl Matrix {
     }
 }
 
-/// Where a thread finds the points of (a part of) a row.
+/// The places of the points of (a part of) a row.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Row {
     /// The address of each granule that the part touches.

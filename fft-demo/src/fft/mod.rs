@@ -124,7 +124,7 @@ impl FftSpec {
     }
 }
 
-/// Why there is no such transform.
+/// The reason why there is no such transform.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FftError {
     /// The number of points is not a power of two.

@@ -24,7 +24,7 @@ pub const MOST_LOCATIONS: usize = 256;
 /// The most operators of a condition that stand within each other.
 pub const MOST_DEPTH: usize = 64;
 
-/// Why a text is no litmus test, or none of this subset.
+/// The reason why a text is no litmus test, or none of this subset.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}, column {column}: {reason}")]
 pub struct ParseError {

@@ -66,7 +66,7 @@ impl fmt::Display for Register {
     }
 }
 
-/// Where an instruction has a value from.
+/// The source of an instruction's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
     /// A value in the instruction itself.

@@ -73,7 +73,7 @@ pub struct LuSpec {
     pub seed: u64,
 }
 
-/// Why a matrix cannot be factorized.
+/// The reason why a matrix cannot be factorized.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LuError {
@@ -442,7 +442,7 @@ impl Lu {
         self.spec.block.min(self.spec.n - before) as usize
     }
 
-    /// Where the elements lie, row by row.
+    /// Returns the places of the elements, row by row.
     fn places(&self) -> impl Iterator<Item = Place> {
         let LuSpec { n, block, .. } = self.spec;
         (0..n).flat_map(move |row| {
@@ -464,7 +464,7 @@ fn steps(blocks: u32) -> impl Iterator<Item = (u32, Phase)> {
     std::iter::once((0, Phase::Start)).chain(steps)
 }
 
-/// Where each block begins: the blocks of thread 0 first, then those of thread 1, ….
+/// Returns the beginning of each block: the blocks of thread 0 first, then those of thread 1, ….
 fn starts(grid: Grid, blocks: u32, block_words: u64) -> Box<[u64]> {
     let mut starts = vec![0; blocks as usize * blocks as usize].into_boxed_slice();
     let mut next = 0;

@@ -94,7 +94,7 @@ impl Spec {
     }
 }
 
-/// Why programs did not end.
+/// The reason why programs did not end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stuck {
     /// All threads that have not ended wait, and none can be served: what each waits for.

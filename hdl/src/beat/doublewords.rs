@@ -41,7 +41,7 @@ impl DoublewordsBeat {
         ("data", 64, DATA),
     ];
 
-    /// As the vector.
+    /// Returns the beat as the vector.
     pub fn value(&self) -> Value {
         self.0
     }

@@ -23,9 +23,9 @@ use crate::value::Value;
 
 /// Whether the requester's packet is for this node; after it, the responder's.
 const STAYS: usize = 0;
-/// Where the senders' inputs begin.
+/// The first of the senders' inputs.
 const SENDERS: usize = 2;
-/// Where the readers' *ready* inputs begin.
+/// The first of the readers' *ready* inputs.
 const READERS: usize = 10;
 
 /// The FIFOs of the inputs, in the order of the ports.

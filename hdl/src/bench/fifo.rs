@@ -66,7 +66,8 @@ fn wires(fault: Option<&str>) -> Wires {
     [inputs, outputs]
 }
 
-/// As many places as the HyperTransport port has for writes, each for a packet of the network.
+/// Builds a FIFO of as many places as the HyperTransport port has for writes, each for a packet of
+/// the network.
 fn of(site: &EngineSite, fault: Option<&str>) -> Pair {
     let depth = site.spec.host.posted_credits as u16;
     let rtl = Fifo::<PacketBeat, 5, 6>::new(places(depth, fault).into());

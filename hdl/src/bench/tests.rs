@@ -97,7 +97,7 @@ fn broken_variants_of_a_machines_blocks_are_found_out() {
     }
 }
 
-/// As long as the test benches are that `sme rtl verilog` writes, at any seed.
+/// Test benches as long as those of `sme rtl verilog` use all tags and credits, at any seed.
 #[test]
 fn the_vectors_of_a_bench_use_all_tags_and_credits() {
     let machine = Machine::builtin("sme-prototype").unwrap();

@@ -30,7 +30,8 @@ const INITIAL: u16 = 0xffff;
 /// Bits of the CRC.
 const CRC_BITS: usize = 16;
 
-/// Where the fields of a beat lie on the link: in the header, the address, or the data, and at which bit.
+/// The places of a beat's fields on the link: in the header, the address, or the data, and at which
+/// bit.
 const FIELDS: [(&str, usize, usize); 8] = [
     ("kind", 0, 0),
     ("flag", 0, 2),

@@ -146,7 +146,7 @@ pub struct Engine {
     forwarding: Signal<Local, Bit>,
 }
 
-/// Why there is no RTL for a machine.
+/// The reason why there is no RTL for a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
     /// A channel has more credits than the RTL's buffers have places.

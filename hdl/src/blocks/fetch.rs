@@ -165,7 +165,7 @@ impl<T: Synth> Logic for Fetch<T> {
     }
 }
 
-/// Where in the memory a channel's pointer points.
+/// The address in the memory to which a channel's pointer points.
 #[derive(Clone, Debug, LogicBlock)]
 struct SlotAddress {
     /// The channel, one-hot.

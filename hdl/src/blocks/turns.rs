@@ -134,7 +134,7 @@ mod tests {
         Turns { into, crossing }
     }
 
-    /// Where rings are long enough for every turn.
+    /// All turns are taken where rings are long enough.
     #[test]
     fn all_of_them_are_taken() {
         for name in [

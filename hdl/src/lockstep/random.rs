@@ -14,7 +14,7 @@ use rand_pcg::Pcg32;
 /// The words drawn in a cycle.
 pub type Words = Vec<u32>;
 
-/// Where words come from; it keeps those that were drawn.
+/// A source of random words; it keeps those that were drawn.
 #[derive(Debug)]
 pub struct Random {
     source: Source,
@@ -72,7 +72,7 @@ impl TryRng for Random {
         Ok(word)
     }
 
-    /// As the generator does: the lower half first.
+    /// Draws two words as the generator does: the lower half first.
     fn try_next_u64(&mut self) -> Result<u64, Infallible> {
         let [low, high] = [(); 2].map(|()| u64::from(self.next_u32()));
         Ok(high << 32 | low)

@@ -144,7 +144,7 @@ impl Search<'_> {
         changed
     }
 
-    /// Where words are above `least`.
+    /// Returns the indices of words above `least`.
     fn places(&self, least: u32) -> Vec<WordIndex> {
         let cycles = self.words.iter().enumerate();
         let places = cycles.flat_map(|(cycle, words)| {

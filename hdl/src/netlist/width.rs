@@ -67,7 +67,8 @@ impl Text {
         Self { text, binds }
     }
 
-    /// As an operand of `operator`; the second one of those that count in order needs its brackets.
+    /// Returns the text as an operand of `operator`; the second one of those that count in order
+    /// needs its brackets.
     fn beside(self, operator: Operator, is_second: bool) -> String {
         let bare = match self.binds {
             Binds::Whole | Binds::Unary => true,

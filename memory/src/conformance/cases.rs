@@ -9,7 +9,7 @@ use super::network::{buffer, collected, counter, mailbox, queue, several};
 use super::{Case, Found, Program, THREADS, Whole};
 use crate::{Capability, Flag, Flags, Place, Register, Route, Until, Word};
 
-/// Where flags begin.
+/// The offset at which flags begin.
 pub(super) const FLAGS: u64 = 2048;
 
 /// Bytes between variables that must not share a line.

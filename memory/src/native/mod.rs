@@ -143,7 +143,7 @@ impl Native {
 }
 
 impl<P: Protocol> Native<P> {
-    /// As [`Native::new`], for a checker that breaks the [`Protocol`].
+    /// Does the same as [`Native::new`], for a checker that breaks the [`Protocol`].
     ///
     /// # Panics
     ///

@@ -298,7 +298,7 @@ fn bytes_of(words: &[u64], count: u64) -> Vec<u8> {
     bytes.take(count as usize).collect()
 }
 
-/// As many bytes of `segments` as `most`, and the address of the first that has one.
+/// Gathers at most `most` bytes of `segments`, and the address of the first that has one.
 fn gather(segments: &[Segment<'_>], most: usize, words: &mut Vec<u64>) -> (usize, Option<Own>) {
     let bytes = segments
         .iter()

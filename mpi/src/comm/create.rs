@@ -20,7 +20,7 @@ pub(crate) struct Made {
 }
 
 impl Made {
-    /// As the result of a task.
+    /// Encodes it as the result of a task.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let ranks = self.ranks.iter().flat_map(|rank| rank.to_le_bytes());
         self.context

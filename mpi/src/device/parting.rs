@@ -19,7 +19,7 @@ pub(crate) enum Unfinished {
 impl Unfinished {
     const BYTES: usize = 8;
 
-    /// As other ranks are told.
+    /// Encodes it for other ranks.
     pub(crate) fn to_bytes(found: Option<Self>) -> Vec<u8> {
         let (kind, peer) = match found {
             None => (0, 0),

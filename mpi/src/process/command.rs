@@ -83,7 +83,7 @@ impl Command {
         }
     }
 
-    /// As a flag's value; `beside` it is the program, if need be.
+    /// Encodes it as a flag's value; `beside` it is the program, if need be.
     pub(super) fn to_flag(self, beside: bool) -> u8 {
         match self {
             Self::Reserve(_) if beside => Self::RESERVE_BESIDE,
@@ -166,7 +166,7 @@ impl Command {
 }
 
 impl Held {
-    /// As a flag's value.
+    /// Encodes it as a flag's value.
     pub(super) fn to_flag(self) -> u8 {
         match self {
             Self::REFUSED => Self::REFUSED_FLAG,

@@ -38,7 +38,7 @@ const KILL: u64 = 4 << KIND;
 const FAILED: u64 = 1 << 32;
 
 impl Notice {
-    /// As a signal's value.
+    /// Encodes it as a signal's value.
     pub(super) fn to_value(self) -> u64 {
         match self {
             Self::Ready => 0,

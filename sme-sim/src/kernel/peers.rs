@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 
 use crate::time::Time;
 
-/// Why processes cannot go on together.
+/// The reason why processes cannot go on together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PeerError {
     /// A process ended before the others.

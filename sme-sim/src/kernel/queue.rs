@@ -12,8 +12,8 @@ use crate::time::Time;
 /// A node acts fewer than 2^44 times in a run; 20 bits remain for the source.
 const SEQUENCE_BITS: u32 = 44;
 
-/// Where something stands in the order of what happens at a node: its time above, what caused it below.
-/// One number, so that comparing needs no branch.
+/// The place of an event in the order of a node's events: its time above, what caused it below. One
+/// number, so that comparing needs no branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key(u128);
 
@@ -28,7 +28,7 @@ impl Key {
         Self(u128::from(at.as_ps()) << 64 | u128::from(order))
     }
 
-    /// When it happens.
+    /// Returns the time of the event.
     #[inline]
     pub fn at(self) -> Time {
         Time::from_ps((self.0 >> 64) as u64)
@@ -75,13 +75,13 @@ impl<E> EventQueue<E> {
         self.heap.push(pending);
     }
 
-    /// When the first event happens; [`Time::NEVER`] where there is none.
+    /// Returns the time of the first event; [`Time::NEVER`] where there is none.
     pub fn next(&self) -> Time {
         let one = self.one.as_ref().map_or(Time::NEVER, |one| one.at);
         self.heap.peek().map_or(one, |first| one.min(first.at))
     }
 
-    /// Where the first event stands in the order; [`Key::NEVER`] where there is none.
+    /// Returns the place of the first event in the order; [`Key::NEVER`] where there is none.
     #[inline]
     pub fn next_key(&self) -> Key {
         let one = self.one.as_ref().map_or(Key::NEVER, Pending::key);

@@ -42,7 +42,8 @@ pub type Site = &'static Location<'static>;
 /// assert_eq!(threads.resume::<Double>(0, 2 * number), None);
 /// ```
 pub trait Question: Copy + 'static {
-    /// Where questions of this type are left for the machine, one for each thread of the host.
+    /// Returns the mailbox in which questions of this type are left for the machine, one for each
+    /// thread of the host.
     fn mailbox() -> &'static LocalKey<Mailbox<Self>>;
 
     /// The answer, if the program can have it without asking.
@@ -52,7 +53,7 @@ pub trait Question: Copy + 'static {
     }
 }
 
-/// Where a program leaves its question, and finds the answer.
+/// The mailbox in which a program leaves its question, and finds the answer.
 pub struct Mailbox<Q> {
     question: Cell<Option<Q>>,
     answer: Cell<u64>,

@@ -52,7 +52,8 @@ pub trait Node: Send {
     /// should take it over; [`NoTask`] if there is none.
     type Task: Task<Self::Workspace>;
 
-    /// When it will next do something, [`Time::NEVER`] if only a message can make it.
+    /// Returns the time at which it will next do something, [`Time::NEVER`] if only a message can
+    /// make it.
     fn next(&self) -> Time;
 
     /// Does everything that happens before `end`, or as far as it comes without the task that it

@@ -105,7 +105,7 @@ pub(super) enum Given {
     Nothing,
 }
 
-/// Where a constant's value comes from.
+/// The source of a constant's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
     /// `published`: the paper states it as a property of the machine or of the experiment.
@@ -131,7 +131,7 @@ impl Source {
         Source::Fitted,
     ];
 
-    /// As a machine file writes it.
+    /// Returns its name in a machine file.
     pub const fn name(self) -> &'static str {
         match self {
             Source::Published => "published",
@@ -464,7 +464,7 @@ fn syntax_problem(text: &str, error: &toml::de::Error) -> Problem {
     }
 }
 
-/// Where the lines of a text begin.
+/// The beginnings of a text's lines.
 pub(super) struct Lines(Vec<usize>);
 
 impl Lines {

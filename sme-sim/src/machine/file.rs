@@ -50,8 +50,8 @@ impl PartialEq for Machine {
     }
 }
 
-/// Why there is no such machine. Each prints as one line that names the file and the line, or
-/// the override.
+/// The reason why there is no such machine. Each prints as one line that names the file and the
+/// line, or the override.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MachineError {
     /// Neither a built-in machine nor a path that ends in `.toml`.

@@ -87,7 +87,7 @@ pub trait Inhabited: window::Locality<Task = NoTask> + Waits + Sized {
     /// Returns the traffic of its caches of memory that nothing keeps coherent between nodes.
     fn cache_traffic(&self) -> CacheTraffic;
 
-    /// When the last of its programs has ended, where it knows.
+    /// Returns the time at which the last of its programs ended, where it knows.
     fn programs_ended(&self) -> Time {
         Time::ZERO
     }

@@ -7,8 +7,8 @@ use thiserror::Error;
 use super::quantity::{Dimension, Limits};
 use super::words::{listed, quoted};
 
-/// Why a text is not a quantity, or not one that is allowed. One line, without the constant's
-/// name, which the caller puts before it.
+/// The reason why a text is not a quantity, or not one that is allowed. One line, without the
+/// constant's name, which the caller puts before it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum QuantityError {
     /// Nothing but blanks.

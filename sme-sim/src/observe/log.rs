@@ -15,8 +15,7 @@ use crate::parts::cache::ahead::Access;
 use crate::parts::contract::Operation;
 use crate::time::Time;
 
-/// Where flags would lie that say that threads have been started, and have ended: beyond all
-/// memory.
+/// The address of imaginary flags for the starts and ends of threads: beyond all memory.
 const BIRTHS: u64 = 1 << 46;
 const DEATHS: u64 = BIRTHS + (1 << 16);
 
@@ -204,8 +203,8 @@ impl Log {
         self.hands_over(at, DEATHS, (other, thread), other);
     }
 
-    /// As if a flag were set by the one and seen by the other; `thread` is whose birth or death it
-    /// is.
+    /// Logs an imaginary flag that the giver sets and the taker sees; `thread` is the one that was
+    /// started or has ended.
     fn hands_over(&mut self, at: Time, from: u64, (giver, taker): (u16, u16), thread: u16) {
         let flag = Place {
             node: self.node,
@@ -215,7 +214,8 @@ impl Log {
         self.tell(at, taker, What::Saw { flag, value: 1 });
     }
 
-    /// Where a program writes down what it does in place; to be [put back](Self::put_back).
+    /// Lends the list in which a program writes down what it does in place; to be [put
+    /// back](Self::put_back).
     pub fn lend(&mut self) -> Vec<Access> {
         let told = self.told();
         told.before = told.accesses.len();

@@ -17,7 +17,7 @@ use crate::time::Time;
 /// The name of the spans that threads spend in a barrier, numbered by episode.
 pub const EPISODE: &str = "episode";
 
-/// When threads were in a span: those of one node, or of all.
+/// The times at which threads were in a span: those of one node, or of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpanTimes {
     /// The first began it; [`Time::NEVER`] where none did.

@@ -118,7 +118,7 @@ const REMEMBERED: usize = 4;
 /// The most nodes that are told apart.
 const MOST_NODES: u32 = 1 << 16;
 
-/// Why the threads of a machine cannot be recorded.
+/// The error that a machine has too many nodes for its threads to be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{nodes} nodes: a timeline tells at most {MOST_NODES} apart")]
 pub struct TooManyNodes {

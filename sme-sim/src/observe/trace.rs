@@ -85,7 +85,7 @@ impl Trace {
         (self.marks.len() - 1) as MarkId
     }
 
-    /// When `mark` was.
+    /// Returns the time of `mark`.
     pub fn time(&self, mark: MarkId) -> Time {
         self.marks[mark as usize].at
     }

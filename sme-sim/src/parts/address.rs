@@ -115,7 +115,7 @@ pub const CACHEABLE: u64 = 1 << 62;
 /// Bit of an address that says that the line is tagged as a message buffer.
 pub const TAGGED: u64 = 1 << 61;
 
-/// Why an access cannot be performed.
+/// The reason why an access cannot be performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FaultReason {
     /// Between the end of the node's RAM and the first global address.

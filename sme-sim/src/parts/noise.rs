@@ -13,7 +13,7 @@
 use crate::kernel::draw::{self, Draws, MOST_COUNTED};
 use crate::time::Time;
 
-/// When the detours of a core begin.
+/// The distribution of the beginnings of a core's detours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Gaps {
     /// One period after another.
@@ -43,7 +43,7 @@ pub struct Noise {
     seed: u64,
 }
 
-/// Why there is no such noise.
+/// The reason why there is no such noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoiseError {
     /// Simulating a detour every few operations would take for ever.
@@ -135,7 +135,7 @@ impl Noise {
         Time::from_ps(self.duration)
     }
 
-    /// When detours begin.
+    /// Returns the distribution of the beginnings of detours.
     pub fn gaps(&self) -> Gaps {
         self.gaps
     }
@@ -145,9 +145,9 @@ impl Noise {
         self.lengths
     }
 
-    /// When `core` has done `work` that it began at `start`, and executes again: `work` after `start`,
-    /// and later by each detour on the way and by one that begins right then. [`Time::NEVER`] where
-    /// that is beyond all times.
+    /// Returns the time at which `core` has done `work` that it began at `start`, and executes
+    /// again: `work` after `start`, and later by each detour on the way and by one that begins
+    /// right then. [`Time::NEVER`] where that is beyond all times.
     #[inline]
     pub fn end_of(&self, core: u64, start: Time, work: Time) -> Time {
         let key = draw::key(self.seed, core);

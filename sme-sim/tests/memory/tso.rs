@@ -25,7 +25,7 @@ enum Does {
     FetchAdd(usize),
 }
 
-/// Where the variables are.
+/// The layout of the variables.
 #[derive(Clone, Copy, Debug)]
 enum Layout {
     /// Words of one line.

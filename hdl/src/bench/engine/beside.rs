@@ -34,7 +34,8 @@ fn drain(load: &mut Load, inputs: &mut Vec<Value>) {
     inputs.extend_from_slice(load.pins.values());
 }
 
-/// As the host's pins have it: of a packet that a host would not send, not all is kept.
+/// Returns the output as the host's pins have it: of a packet that a host would not send, not all
+/// is kept.
 fn on_pins(output: Output) -> Output {
     let Output::Host(packet) = output else {
         return output;

@@ -4,7 +4,8 @@ use rust_hdl::prelude::*;
 
 use super::net_to_keep;
 
-/// Where two numbers of 20 bits are the same: their lowest 8 bits, the next 6, and the highest 6.
+/// Compares two numbers of 20 bits part by part: their lowest 8 bits, the next 6, and the highest
+/// 6.
 ///
 /// A block without time for a whole comparison keeps this, and compares the rest on reading. Two
 /// levels of tables: what pairs of bits say is kept as it is, or synthesis would take as many tables one

@@ -113,8 +113,8 @@ impl Ring {
         u64::from(number) * (8 * LINE_WORDS as u64 + self.chunk_bytes)
     }
 
-    /// As much of `segments` as one chunk holds. The first is the header of a packet, or its rest;
-    /// it goes into the line at the begin.
+    /// Packs as much of `segments` as one chunk holds. The first is the header of a packet, or its
+    /// rest; it goes into the line at the begin.
     pub(super) fn packed(self, segments: &[Segment<'_>]) -> Packed {
         let Some((header, data)) = segments.split_first() else {
             return Packed::default();

@@ -30,7 +30,7 @@ pub(super) struct Made {
     pub(super) next: Time,
 }
 
-/// Where a line is found.
+/// The level at which a line is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
     First,

@@ -333,7 +333,7 @@ impl Chip {
     }
 }
 
-/// Where a core stands.
+/// The position of a core.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CorePosition {
     /// Its number over the whole machine.

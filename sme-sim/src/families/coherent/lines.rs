@@ -48,7 +48,7 @@ const UNTOUCHED: Line = Line {
     is_stale_in_memory: false,
 };
 
-/// Where the record of a line is.
+/// The place of a line's record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spot {
     page: u32,

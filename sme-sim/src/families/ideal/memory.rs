@@ -60,7 +60,7 @@ pub(super) enum Sends {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum NoEvent {}
 
-/// Where an address leads.
+/// The target of an address.
 enum At {
     /// To the node's own memory.
     Own(u64),

@@ -9,7 +9,7 @@ use crate::parts::line_size::LineSize;
 /// Test-and-set registers of a node: words that an instruction loads and clears.
 pub(super) const REGISTERS: u32 = 64;
 
-/// Where the number of the node is in an address.
+/// The lowest bit of the node's number in an address.
 const NODE: u32 = 40;
 
 /// The address space of a chip.

@@ -166,7 +166,7 @@ pub struct Islands {
 }
 
 impl Islands {
-    /// As they begin.
+    /// Makes the islands in their initial state.
     pub fn new(spec: &Arc<SccSpec>) -> Self {
         let (chip, settings) = (spec.chip, spec.settings);
         let of = |divider| match divider == settings.divider {

@@ -53,12 +53,12 @@ impl Entry {
         Self(part | sub << 10 | x << 13 | y << 17)
     }
 
-    /// As the register holds it.
+    /// Decodes the bits of the register.
     pub fn from_bits(bits: u64) -> Self {
         Self(bits as u32 & 0x3f_ffff)
     }
 
-    /// As the register holds it.
+    /// Encodes it as the bits of the register.
     pub fn bits(self) -> u64 {
         self.0.into()
     }

@@ -64,7 +64,7 @@ impl<N: Node> Block<N> {
         }
     }
 
-    /// When anything happens next.
+    /// Returns the time of the next event of the block.
     #[inline]
     pub(super) fn next(&self) -> Time {
         self.earliest.min(self.arrives).min(self.late_arrives)

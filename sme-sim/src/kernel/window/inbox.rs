@@ -63,7 +63,7 @@ impl<N: Node> Due<N> {
         }
     }
 
-    /// Where in `by_node` those of the node of `bit` are.
+    /// Returns the places in `by_node` of those of the node of `bit`.
     #[inline]
     fn places(&self, bit: usize) -> Range<usize> {
         let first = bit.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -161,8 +161,8 @@ impl<'a, M> Inbox<'a, M> {
         self.numbers.is_empty()
     }
 
-    /// Where the next message stands in the order of what happens at the node; [`Key::NEVER`] where there
-    /// is none.
+    /// Returns the place of the next message in the order of the node's events; [`Key::NEVER`]
+    /// where there is none.
     #[inline]
     pub fn next_key(&self) -> Key {
         self.key

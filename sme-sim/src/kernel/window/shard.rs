@@ -29,7 +29,7 @@ pub(super) struct Deal {
     workers: u32,
 }
 
-/// Where a node is.
+/// The seat of a node: its worker, and its place there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Seat {
     pub(super) worker: usize,
@@ -63,7 +63,7 @@ impl Deal {
         1 << self.stripe_bits
     }
 
-    /// Where the node with this `index` in the process is.
+    /// Returns the seat of the node with this `index` in the process.
     #[inline]
     pub(super) fn seat(self, index: u32) -> Seat {
         let stripe = index >> self.stripe_bits;
@@ -163,7 +163,7 @@ pub(super) fn dealt<'a, N: Locality>(
 }
 
 impl<N: Locality> Shard<'_, N> {
-    /// When anything happens next.
+    /// Returns the time of the next event of the worker's nodes.
     pub(super) fn next(&self) -> Time {
         let blocks = self.stripes.iter().flat_map(|stripe| &stripe.blocks);
         blocks.map(Block::next).min().unwrap_or(Time::NEVER)
@@ -340,7 +340,7 @@ impl<N: Locality> Shard<'_, N> {
         }
     }
 
-    /// Where node `number` is, if this worker has it.
+    /// Returns the seat of node `number`, if this worker has it.
     #[inline]
     fn seat(&self, number: u32) -> Option<Seat> {
         let seat = self.deal.seat(number.wrapping_sub(self.first));

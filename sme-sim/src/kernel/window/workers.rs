@@ -170,7 +170,7 @@ impl<M> Table<M> {
     }
 }
 
-/// Where a worker puts what is for others, during a window.
+/// The messages of a worker for the others, during a window.
 struct Outgoing<M> {
     earliest: Time,
     to_workers: Vec<Vec<Envelope<M>>>,

@@ -11,7 +11,7 @@ use crate::parts::os::{Activity, Deed, Delays, Event, Host, System};
 use crate::time::Time;
 
 impl<H: Hardware> Host for Node<H> {
-    /// As the hardware names it.
+    /// A word, as the hardware names it: by its address.
     type Word = u64;
 
     fn system(&mut self) -> &mut System<u64> {

@@ -34,7 +34,7 @@ pub struct Setting {
     pub(super) each_span: bool,
 }
 
-/// Why a thread does not run.
+/// The reason why a thread does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
     /// The thread runs: its next event is pending.
@@ -468,7 +468,7 @@ impl<H: Hardware> Processor<H> {
         }
     }
 
-    /// When `thread` has executed for `span` from now on.
+    /// Returns the time at which `thread` has executed for `span` from now on.
     fn executes(&self, thread: u16, span: Time) -> Time {
         let setting = &self.setting;
         let Some(noise) = &setting.noise else {

@@ -322,8 +322,8 @@ impl History {
         }
     }
 
-    /// Why the copy that `node` has of the word lacks the last write to it; none if it has that
-    /// write, or if there is no copy.
+    /// Returns the reason why the copy that `node` has of the word lacks the last write to it; none
+    /// if it has that write, or if there is no copy.
     pub fn lack(&self, node: u32, spot: Spot, line: &Line) -> Option<Cause> {
         let word = spot.word();
         let bit = 1 << word;
@@ -352,7 +352,7 @@ impl History {
         Some(self.now_at(spot, line).unwrap_or(Cause::NotInvalidated))
     }
 
-    /// Why memory lacks the last write to the word; none if it has it.
+    /// Returns the reason why memory lacks the last write to the word; none if it has it.
     fn now_at(&self, spot: Spot, line: &Line) -> Option<Cause> {
         let bit = 1 << spot.word();
         if line.dirty & bit != 0 {
@@ -372,7 +372,8 @@ impl History {
         }
     }
 
-    /// Why a load that went this way has not returned the last write to the word.
+    /// Returns the reason why a load that went this way has not returned the last write to the
+    /// word.
     pub fn cause(&self, node: u32, spot: Spot, way: Way, line: &Line) -> Cause {
         if !line.words[spot.word()].last.is_written() {
             return Cause::NeverWritten;

@@ -83,7 +83,7 @@ struct Write {
     value: u64,
 }
 
-/// Why a run cannot be checked.
+/// The error that a run has too many threads to be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{nodes} nodes of {threads_per_node} threads: the checker tells 1 to {MOST_THREADS} apart")]
 pub struct TooManyThreads {

@@ -181,7 +181,7 @@ impl Record {
         })
     }
 
-    /// When it happened.
+    /// Returns the time of the record.
     #[inline]
     pub fn at(&self) -> Time {
         self.at

@@ -214,7 +214,8 @@ impl Shadow {
     }
 }
 
-/// Where in [`Shadow::recent`] a page may stand. The same page of all nodes is often in use at once.
+/// Returns the place in [`Shadow::recent`] where a page may stand. The same page of all nodes is
+/// often in use at once.
 #[inline]
 fn place_of(page: u64) -> usize {
     (page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - RECENT_BITS)) as usize

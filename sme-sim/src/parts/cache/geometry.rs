@@ -19,7 +19,7 @@ pub struct Geometry {
     l2_ways: u32,
 }
 
-/// Why there is no such cache.
+/// The reason why there is no such cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum GeometryError {
     /// A level without ways or without sets holds nothing.

@@ -2,7 +2,7 @@
 
 use super::{Event, State, Table};
 
-/// Where the bytes come from that a cache gets in a transaction.
+/// The source of the bytes that a cache gets in a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// Its own copy.
@@ -83,8 +83,8 @@ pub(super) const fn asks_as(event: Event) -> Event {
     }
 }
 
-/// Where the bytes come from for `event` at a cache whose copy is in `state`, if one that was told
-/// of it is `told`.
+/// Returns the source of the bytes for `event` at a cache whose copy is in `state`, if one that was
+/// told of it is `told`.
 #[inline]
 pub(super) fn source_of(event: Event, state: State, told: Option<Source>) -> Option<Source> {
     match event {

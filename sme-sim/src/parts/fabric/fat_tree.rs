@@ -165,7 +165,7 @@ impl FatTree {
     }
 }
 
-/// Where a switch is.
+/// The position of a switch.
 struct SwitchPosition {
     level: u32,
     /// The number of its group of hosts among those below its level.

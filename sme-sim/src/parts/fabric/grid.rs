@@ -33,7 +33,7 @@ impl Grid {
         self.torus
     }
 
-    /// As many as it has dimensions.
+    /// Returns its sizes, as many as it has dimensions.
     pub fn dimensions(&self) -> &[u32] {
         &self.sizes[..usize::from(self.dimensions)]
     }

@@ -29,10 +29,10 @@ impl NetworkKind {
         }
     }
 
-    /// Where `nodes` nodes stand: as nearly a square or a cube as holds them, filled row by row and
-    /// just high enough, whose last positions have a switch and no host; or a switch of as many
-    /// ports, and one more if their number is odd. For no node, or more than [there can
-    /// be](Self::most_nodes), the nearest that exists.
+    /// Returns the topology on which `nodes` nodes stand: as nearly a square or a cube as holds
+    /// them, filled row by row and just high enough, whose last positions have a switch and no
+    /// host; or a switch of as many ports, and one more if their number is odd. For no node, or
+    /// more than [there can be](Self::most_nodes), the nearest that exists.
     pub fn holding(self, nodes: u32) -> Topology {
         let nodes = nodes.clamp(1, self.most_nodes());
         let (shape, cube) = match self {

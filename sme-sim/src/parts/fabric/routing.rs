@@ -47,7 +47,7 @@ impl Class {
     }
 }
 
-/// Where a packet leaves a switch.
+/// The port by which a packet leaves a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Port {
     /// Over a link port: `0..6` of an engine, `0..radix` of a switch outside.

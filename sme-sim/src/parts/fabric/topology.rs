@@ -148,8 +148,9 @@ impl Topology {
         Ok(Self(wiring))
     }
 
-    /// Where `nodes` nodes stand unless told otherwise: a mesh ⌈√nodes⌉ wide, filled row by row,
-    /// just high enough. For no node, or more than a mesh can hold, the nearest that exists.
+    /// Returns the topology on which `nodes` nodes stand by default: a mesh ⌈√nodes⌉ wide, filled
+    /// row by row, just high enough. For no node, or more than a mesh can hold, the nearest that
+    /// exists.
     pub fn for_nodes(nodes: u32) -> Self {
         let nodes = nodes.clamp(1, MAX_HOSTS);
         let root = nodes.isqrt();
@@ -338,7 +339,7 @@ fn shorten(text: &str) -> String {
     }
 }
 
-/// Why a text or a list of numbers is no topology.
+/// The reason why a text or a list of numbers is no topology.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TopologyError {
     /// Not of the form `shape:numbers`.

@@ -115,13 +115,13 @@ impl Agenda {
         self.sequence
     }
 
-    /// When the first event happens.
+    /// Returns the time of the first event.
     #[inline]
     pub fn next(&self) -> Time {
         self.queue.next()
     }
 
-    /// Where the first event stands in the order of what happens.
+    /// Returns the place of the first event in the order of events.
     #[inline]
     pub fn next_key(&self) -> Key {
         self.queue.next_key()

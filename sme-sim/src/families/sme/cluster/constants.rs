@@ -139,8 +139,8 @@ impl Constants {
         self.noise.is_none()
     }
 
-    /// When `core` of `node` executes again that needs to run for `span` from `now` on: `span` later,
-    /// or later than that by its noise.
+    /// Returns the time at which `core` of `node` has executed for `span` from `now` on: `span`
+    /// later, or later than that by its noise.
     #[inline]
     pub fn executes(&self, node: u32, core: u16, now: Time, span: Time) -> Time {
         match &self.noise {
@@ -190,14 +190,15 @@ impl Constants {
         self.engine_clock.first_edge_from(at) + self.spec.engine.ht_core_cycles
     }
 
-    /// When a packet that the engine's blocks gave at edge `cycle` has passed its HyperTransport
-    /// core.
+    /// Returns the time at which a packet that the engine's blocks gave at edge `cycle` has passed
+    /// its HyperTransport core.
     pub fn engine_gave(&self, cycle: u64) -> Time {
         self.engine_clock
             .edge(cycle + self.spec.engine.ht_core_cycles)
     }
 
-    /// When a credit that the engine returned at edge `cycle` reaches the host.
+    /// Returns the time at which a credit that the engine returned at edge `cycle` reaches the
+    /// host.
     pub fn host_credit_at(&self, cycle: u64) -> Time {
         self.engine_gave(cycle) + self.host_way
     }

@@ -7,7 +7,7 @@ use sme_memory::Until;
 use crate::parts::contract::Operation;
 use crate::parts::line::Bytes;
 
-/// Why a core's thread is not running.
+/// The reason why a core's thread is not running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
     /// The thread runs: its next event is on the agenda.

@@ -116,7 +116,7 @@ pub(super) enum Carries {
     Response,
 }
 
-/// Where a packet is.
+/// The stage that a packet has reached.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Stage {
     ToHostLink,

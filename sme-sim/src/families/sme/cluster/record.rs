@@ -26,7 +26,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Where that begins with which passing packets have to do; it ends with the record.
+    /// The offset of the part that passing packets touch; it ends with the record.
     pub const NEAR_FROM: usize = offset_of!(Self, traffic);
 
     /// With nothing in it; `each` asks for every span of every thread.

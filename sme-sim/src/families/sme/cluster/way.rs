@@ -399,7 +399,7 @@ impl Way {
         self.set_tick();
     }
 
-    /// When the engine's next edge is at which anything can happen.
+    /// Returns the time of the engine's next edge at which anything can happen.
     #[inline]
     pub fn next(&self) -> Time {
         self.tick.0

@@ -184,8 +184,8 @@ pub enum Event {
 }
 
 impl Event {
-    /// Where in a code the kind stands, above what it is about: a line and a byte, or which of the
-    /// packets that come in one run, which are at most a few for each line.
+    /// The lowest bit of the kind in a code, above its arguments: a line and a byte, or which of
+    /// the packets that come in one run, which are at most a few for each line.
     const KIND: u32 = 24;
 
     /// The event in 32 bits.

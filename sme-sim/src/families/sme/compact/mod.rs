@@ -200,7 +200,7 @@ impl<L: Leader> System for CompactCluster<L> {
         loads
     }
 
-    /// As the readable form counts them.
+    /// Counts events as the readable form does.
     fn events(&self) -> u64 {
         self.among.all.events
     }

@@ -15,10 +15,10 @@ use crate::observe::gauge::Gauge;
 use crate::parts::line_size::LineSize;
 use crate::time::Time;
 
-/// When thread `core` of a node arrives in an episode later than it could: node, core, episode.
+/// The delay with which thread `core` of a node arrives in an episode: node, core, episode.
 pub type Skew = dyn Fn(u32, u32, u32) -> Time + Send + Sync;
 
-/// Why a barrier does not run in compact form.
+/// The reason why a barrier does not run in compact form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotCompact {
     /// Two flags of a node share a line of its caches.

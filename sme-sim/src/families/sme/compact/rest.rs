@@ -39,7 +39,7 @@ pub struct First<S> {
     pub leaves_then: bool,
 }
 
-/// Where a thread's program is.
+/// The stage of a thread's program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// About to begin an episode.
@@ -52,7 +52,7 @@ pub enum Stage {
     Ended,
 }
 
-/// Why a thread does not go on by itself.
+/// The reason why a thread does not go on by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
     /// The leader goes on.

@@ -95,7 +95,7 @@ pub struct Run<'a, L: Leader> {
     checkpoint: Option<Box<Checkpoint<L::State>>>,
 }
 
-/// Where a run begins.
+/// The state in which a run begins.
 #[derive(Clone, Copy)]
 pub struct Begin<'a, S> {
     /// At rest.

@@ -15,7 +15,7 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// When the next event is due; [`u64::MAX`] if there is none.
+    /// Returns the time of the next event; [`u64::MAX`] if there is none.
     #[inline]
     pub fn next_ps(&self) -> u64 {
         self.events.get(self.first).map_or(u64::MAX, |&(at, _)| at)
@@ -48,7 +48,7 @@ impl Timeline {
         pending[place] = (at_ps, event);
     }
 
-    /// Where much has been taken; else there will be more places.
+    /// Makes room where much has been taken; else adds places.
     #[cold]
     fn make_room(&mut self) {
         if self.first > self.events.len() / 2 {

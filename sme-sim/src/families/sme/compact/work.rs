@@ -215,7 +215,7 @@ impl Work {
             && self.marks.iter().all(|&marks| marks == 0)
     }
 
-    /// When the next event is due; [`u64::MAX`] if there is none.
+    /// Returns the time of the next event; [`u64::MAX`] if there is none.
     #[inline]
     pub fn next_ps(&self) -> u64 {
         self.pending.next_ps()

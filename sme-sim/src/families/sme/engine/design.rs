@@ -105,7 +105,7 @@ const _: () = assert!(
     LINK_PORTS * CHANNELS * MAX_CREDITS as usize + PACKET_FIFOS * DEPTH as usize <= MAX_PLACES
 );
 
-/// Why a machine's engines cannot be built.
+/// The reason why a machine's engines cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DesignError {
     /// Zero, or more than the packet formats or the blocks can hold.

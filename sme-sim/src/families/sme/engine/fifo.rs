@@ -186,7 +186,7 @@ impl<T: Copy, const N: usize> Fifos<T, N> {
         self.places.heap_bytes() + heap_bytes(&self.lists)
     }
 
-    /// Where the list of a FIFO is that has packets.
+    /// Returns the place of the list of a FIFO that has packets.
     #[inline]
     fn find(&self, index: usize) -> usize {
         let is_it = |list: &List| usize::from(list.fifo) == index;

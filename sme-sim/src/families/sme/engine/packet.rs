@@ -50,9 +50,9 @@ pub const MAX_NODES: u32 = 1 << 20;
 pub const MAX_OFFSET: u64 = 1 << 40;
 
 const CRC: Crc<u16> = Crc::<u16>::new(&CRC_16_IBM_3740);
-/// Where it is.
+/// The bytes of the CRC.
 const CRC_BYTES: std::ops::Range<usize> = 6..8;
-/// And in the header.
+/// The bit of the header at which the CRC begins.
 const CRC_BIT: u32 = 48;
 
 /// The kind of a packet.
@@ -329,7 +329,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Why bytes are no packet.
+/// The reason why bytes are no packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// Not as long as a packet of its kind.

@@ -52,7 +52,7 @@ pub struct WideSwitch {
     earliest: u64,
 }
 
-/// Where something comes in: port and channel.
+/// The entry of an arrival: port and channel.
 type Arrival = (u16, u8);
 
 /// One port, both directions.

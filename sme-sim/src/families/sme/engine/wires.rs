@@ -27,8 +27,8 @@ pub const fn switch_input(port: u16, channel: u8) -> usize {
     port as usize * CHANNELS + channel as usize
 }
 
-/// Where a switch output leads: the transmit FIFO of a link port's virtual channel, or the
-/// crossbar.
+/// Returns the FIFO to which a switch output leads: the transmit FIFO of a link port's virtual
+/// channel, or the crossbar.
 pub const fn switch_output(port: u16, channel: u8) -> usize {
     SWITCH_OUTPUTS + port as usize * CHANNELS + channel as usize
 }

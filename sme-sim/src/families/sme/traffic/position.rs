@@ -88,7 +88,7 @@ impl<E: EngineModel> Position<E> {
             && self.credits == self.constants.host_credits
     }
 
-    /// When the source's next packet is generated.
+    /// Returns the time at which the source's next packet is generated.
     fn generation(&self) -> Time {
         let cycle = self.source.as_ref().and_then(Source::next);
         cycle.map_or(Time::NEVER, |cycle| self.constants.clock.edge(cycle))

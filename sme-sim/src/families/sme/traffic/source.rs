@@ -15,7 +15,7 @@ use super::pattern::Aim;
 /// Streams of random numbers from here on are those of traffic sources.
 const STREAMS: u64 = 1 << 33;
 
-/// When a packet was generated, and whom it is for.
+/// A generated packet: its cycle, and its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Generated {
     pub(super) cycle: u64,

@@ -20,7 +20,7 @@ impl Ident {
         Self(u64::from(source) << CYCLE_BITS | (cycle & ((1 << CYCLE_BITS) - 1)))
     }
 
-    /// When it was generated.
+    /// Returns the cycle in which it was generated.
     pub(super) fn cycle(self) -> u64 {
         self.0 & ((1 << CYCLE_BITS) - 1)
     }
@@ -145,7 +145,7 @@ impl Tally {
     }
 }
 
-/// Why there is no result.
+/// The reason why there is no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TrafficError {
     /// The machine's engines cannot be built.

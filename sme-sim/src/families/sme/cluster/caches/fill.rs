@@ -60,7 +60,7 @@ pub enum Filled {
 }
 
 impl Caches {
-    /// If `line` is being fetched, `core` waits for it too; whether it is.
+    /// Lets `core` wait, too, if `line` is being fetched; returns whether it is.
     pub(super) fn join_fill(&mut self, line: u64, core: u16, wants: Wants) -> bool {
         let fill = self.fills.iter_mut().find(|(_, fill)| fill.line == line);
         fill.map(|(_, fill)| fill.waiting.push((core, wants)))

@@ -80,7 +80,7 @@ struct Bench {
     fault: Fault,
 }
 
-/// When a transaction took effect, and what it must bring.
+/// The time at which a transaction took effect, and the value that it must bring.
 type Effect = (Time, u64);
 
 type Checked = Result<(), String>;

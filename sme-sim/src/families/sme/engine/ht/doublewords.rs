@@ -80,7 +80,7 @@ const ADDRESS_BITS: u32 = 40;
 /// Bits of the address of what is no access of the engine's.
 const NOWHERE: u64 = u64::MAX << ADDRESS_BITS;
 
-/// Where a sized read or write begins among eight bytes, and how far it goes.
+/// The extent of a sized read or write: its first byte among eight, and its length.
 struct Sized {
     /// With the second of the two doublewords, and not with the first.
     upper: bool,
@@ -89,8 +89,8 @@ struct Sized {
 }
 
 impl HtPacket {
-    /// As doublewords. Of the enables of a read it may be lost which of the bytes in both doublewords;
-    /// of a response, the second of two doublewords if it is single.
+    /// Encodes the packet as doublewords. Of the enables of a read it may be lost which of the
+    /// bytes in both doublewords; of a response, the second of two doublewords if it is single.
     pub fn encode(&self) -> Doublewords {
         match *self {
             HtPacket::Read {
