@@ -307,8 +307,8 @@ pub struct ThreadEpisode {
     pub node: u32,
     /// Thread number within the node.
     pub core: u32,
-    /// When it entered the barrier.
+    /// The time at which it entered the barrier.
     pub arrive: Time,
-    /// When it left.
+    /// The time at which it left.
     pub leave: Time,
 }

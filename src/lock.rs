@@ -142,7 +142,7 @@ pub enum Error {
     /// Two threads had the lock at once.
     #[error("the lock does not hold: two threads had it at {at}")]
     Overlap {
-        /// When the second came.
+        /// The time at which the second came.
         at: Time,
     },
     /// Not all that was counted under the lock was found at the end.

@@ -19,7 +19,7 @@ pub struct BarrierSpec {
     pub ranks: Ranks,
     /// Threads of each.
     pub cores: u32,
-    /// Where flags, phases and words lie.
+    /// The layout of flags, phases and words.
     pub layout: Layout,
     /// [`Algorithm::FlagPhase`], [`Algorithm::Pthread`], [`Algorithm::Counter`]: the node whose memory
     /// holds the data, and of the second the threads.

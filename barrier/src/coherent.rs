@@ -51,7 +51,7 @@ pub struct CoherentSpec<B> {
     pub homes: Range<u32>,
     /// Threads per node.
     pub cores: u32,
-    /// Where its own flags lie.
+    /// The layout of its own flags.
     pub layout: Layout,
 }
 

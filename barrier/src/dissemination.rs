@@ -25,7 +25,7 @@ pub struct DisseminationSpec {
     pub ranks: Ranks,
     /// Threads per node.
     pub cores: u32,
-    /// Where flags and phases lie.
+    /// The layout of flags and phases.
     pub layout: Layout,
 }
 

@@ -30,7 +30,7 @@ pub struct FlagPhaseSpec {
     pub home: u32,
     /// By which address the threads of the home reach them (the others' is always global).
     pub route: Route,
-    /// Where they lie; the paper's latency of 5.0 µs is met by packed flags.
+    /// The layout of its variables; the paper's latency of 5.0 µs is met by packed flags.
     pub layout: Layout,
 }
 

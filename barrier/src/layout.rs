@@ -68,7 +68,7 @@ pub struct Layout {
     pub spacing: Spacing,
     /// Size of a cache line in bytes: a power of two, at least 8.
     pub line_bytes: u32,
-    /// Where the data begins in each shared partition, in bytes: a multiple of the line.
+    /// The place where the data begins in each shared partition, in bytes: a multiple of the line.
     pub base: u64,
     /// The memory that holds the variables that nodes share.
     pub homes: Homes,

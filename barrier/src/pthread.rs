@@ -22,7 +22,7 @@ pub struct PthreadSpec {
     pub node: u32,
     /// Threads.
     pub threads: u32,
-    /// Where lock, counter and event lie; NPTL has them in one structure, that is packed.
+    /// The layout of lock, counter and event; NPTL has them in one structure, that is packed.
     pub layout: Layout,
 }
 

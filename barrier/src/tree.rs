@@ -26,7 +26,7 @@ pub struct TreeSpec {
     pub fan_in: u32,
     /// The shape of the ranks' tree.
     pub shape: TreeShape,
-    /// Where flags and phases lie.
+    /// The layout of flags and phases.
     pub layout: Layout,
 }
 

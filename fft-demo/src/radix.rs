@@ -453,7 +453,7 @@ fn steps(passes: u32) -> impl Iterator<Item = (u32, Phase)> {
 struct Digits {
     /// The number of its keys that have the digit.
     counts: Vec<u64>,
-    /// Where the next of them goes.
+    /// The place where the next of them goes.
     ranks: Vec<u64>,
 }
 

@@ -16,7 +16,7 @@ pub enum ToolError {
     NotRun {
         /// The tool.
         tool: String,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
     /// The tool has failed.

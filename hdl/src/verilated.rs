@@ -46,7 +46,7 @@ pub enum VerilatedError {
     File {
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
     /// The library could not be loaded.

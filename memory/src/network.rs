@@ -65,7 +65,8 @@ pub struct Transfer {
     pub to: NodeSet,
     /// The receive tag there.
     pub tag: u16,
-    /// Where they go in the buffer of the tag, or in the slot of its queue; a multiple of eight.
+    /// The place where they go in the buffer of the tag, or in the slot of its queue; a multiple of
+    /// eight.
     pub offset: u32,
     /// The first of them in the sender's memory.
     pub from: Word,

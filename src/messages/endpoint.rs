@@ -27,7 +27,7 @@ pub(super) enum Endpoint {
 pub(super) struct Outgoing<'w> {
     pub to: u32,
     pub words: &'w [u64],
-    /// Where the words lie in the rank's own memory.
+    /// The places where the words lie in the rank's own memory.
     pub at: Own,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Outgoing<'w> {
 pub(super) struct Incoming<'w> {
     pub from: u32,
     pub words: &'w mut [u64],
-    /// Where the words shall lie in the rank's own memory.
+    /// The places where the words shall lie in the rank's own memory.
     pub at: Own,
 }
 

@@ -27,7 +27,7 @@ pub struct CohortSpec {
     pub passes: u32,
     /// The coherence actions for the protected data.
     pub coherence: Coherence,
-    /// Where the variables lie.
+    /// The layout of the variables.
     pub layout: Layout,
 }
 

@@ -21,7 +21,7 @@ pub struct TestAndSetSpec {
     pub register: Register,
     /// The coherence protocol for the protected data.
     pub coherence: Coherence,
-    /// Where the words lie that coherence needs.
+    /// The layout of the words that coherence needs.
     pub layout: Layout,
 }
 

@@ -22,7 +22,7 @@ use crate::{Layout, Member};
 pub struct TicketSpec {
     /// Threads per node, at least 1.
     pub cores: u32,
-    /// Where tickets and flags lie.
+    /// The layout of tickets and flags.
     pub layout: Layout,
 }
 

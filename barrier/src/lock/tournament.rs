@@ -76,7 +76,7 @@ const RINGS: u8 = 128;
 pub struct TournamentSpec {
     /// Nodes, at least 1.
     pub nodes: u32,
-    /// Where claims, bells and grants lie.
+    /// The layout of claims, bells and grants.
     pub layout: Layout,
 }
 

@@ -89,7 +89,7 @@ impl fmt::Display for Source {
 pub enum Instruction {
     /// `MOV EAX,[x]`
     Load {
-        /// Where the value goes.
+        /// The destination of the value.
         to: Register,
         /// The location's number.
         from: usize,
@@ -103,7 +103,7 @@ pub enum Instruction {
     },
     /// `MOV EAX,$1` or `MOV EAX,EBX`
     Move {
-        /// Where the value goes.
+        /// The destination of the value.
         to: Register,
         /// The value moved there.
         value: Source,

@@ -140,7 +140,7 @@ pub struct Lu {
     grid: Grid,
     /// Blocks in a row of the matrix.
     blocks: u32,
-    /// Where each block begins, row by row.
+    /// The place where each block begins, row by row.
     starts: Box<[u64]>,
     array: Array,
 }

@@ -262,7 +262,7 @@ struct Load {
     arrive: [u32; LINK_PORTS + 2],
     /// Percent of the cycles in which a virtual channel behind an output has a place.
     ready: [u32; LINK_PORTS + 1],
-    /// Where everything goes.
+    /// The target of all packets.
     hot: Option<u32>,
 }
 

@@ -64,7 +64,7 @@ pub struct Fetch<T: Synth> {
     pub(crate) was_read: Stages<Bits<4>>,
     /// By channel, the place of the first packet.
     read_pointers: Register<Bits<4>>,
-    /// Where what was read is in the memory.
+    /// The address in memory of the packet that was read.
     read_address: Register<Bits<3>>,
     /// The data that was read arrived in the cycle before, and is not in the memory.
     just_came: Register<Bit>,

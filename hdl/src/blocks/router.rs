@@ -50,7 +50,7 @@ pub struct Route {
     pub channel: Signal<In, Bits<2>>,
     /// The position it goes to.
     pub target: Signal<In, Bits<20>>,
-    /// Where it leaves: port · 4 + virtual channel.
+    /// The exit: port · 4 + virtual channel.
     pub exit: Signal<Out, Bits<5>>,
     /// The same without the class: bits 0–6 the port, one-hot; bit 7, the second dateline channel.
     pub way: Signal<Out, Bits<8>>,

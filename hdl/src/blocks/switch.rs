@@ -128,7 +128,7 @@ pub struct Switch {
     received: [Signal<Local, Bits<4>>; 6],
     /// The virtual channels that a link has.
     channels: [Constant<Bits<4>>; 6],
-    /// Where the packets of a route arrive.
+    /// The place where the packets of a route arrive.
     pub(crate) arrived: [Constant<Bits<3>>; WRITERS],
 }
 

@@ -45,7 +45,7 @@ pub struct SwitchInput {
     pub reset: Signal<In, Bit>,
     /// Offers a packet.
     pub write: Signal<In, Bit>,
-    /// Where that packet goes.
+    /// The way of that packet.
     pub way: Signal<In, Bits<8>>,
     /// Takes the head, of which there must be one.
     pub taken: Signal<In, Bit>,
@@ -53,11 +53,11 @@ pub struct SwitchInput {
     pub ready: Signal<Out, Bit>,
     /// The packet is written.
     pub written: Signal<Out, Bit>,
-    /// Where.
+    /// The address.
     pub write_address: Signal<Out, Bits<5>>,
-    /// Where the first packet is, if there is one.
+    /// The place of the first packet, if there is one.
     pub read_address: Signal<Out, Bits<5>>,
-    /// Where the first packet goes; 0 if there is none.
+    /// The way of the first packet; 0 if there is none.
     pub head: Signal<Out, Bits<8>>,
     routes: LutRam<Bits<8>, 5>,
     /// The way of the first packet.
@@ -66,7 +66,7 @@ pub struct SwitchInput {
     second: Register<Bits<8>>,
     was_taken: Register<Bit>,
     write_pointer: Register<Bits<5>>,
-    /// Where the first packet is, or the one that was taken in the cycle before.
+    /// The place of the first packet, or the one that was taken in the cycle before.
     read_pointer: Register<Bits<5>>,
     /// The places after that one.
     second_pointer: Register<Bits<5>>,

@@ -51,7 +51,7 @@ pub(super) struct Shape {
     pub(super) elements: u64,
     pub(super) kinds: Kinds,
     alignment: usize,
-    /// Where the data begin, if they are one block in ascending order.
+    /// The place where the data begin, if they are one block in ascending order.
     pub(super) block: Option<i64>,
 }
 

@@ -13,7 +13,7 @@ use crate::error::Fault;
 /// Bytes of data without a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Where they begin.
+    /// The place where they begin.
     pub displacement: i64,
     /// The length in bytes; at least one.
     pub bytes: usize,
@@ -22,7 +22,7 @@ pub struct Block {
 /// Values of a predefined type, one [extent](Basic::extent) apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Where the first begins.
+    /// The place where the first begins.
     pub displacement: i64,
     /// Their type.
     pub basic: Basic,

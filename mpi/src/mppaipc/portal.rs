@@ -48,7 +48,7 @@ pub struct Piece {
     pub from: Word,
     /// The number of bytes.
     pub bytes: u32,
-    /// Where they go in the receiver's buffer; a multiple of eight.
+    /// The place where they go in the receiver's buffer; a multiple of eight.
     pub offset: u32,
 }
 

@@ -21,7 +21,7 @@ pub struct RQueueRx<M, P> {
     slots: Flags,
     first: Word,
     slot_bytes: u32,
-    /// Where senders get their credits back.
+    /// The place where senders get their credits back.
     credits: u16,
     next: u32,
 }

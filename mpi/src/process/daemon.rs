@@ -64,7 +64,7 @@ struct Running {
     manager: Program,
     rank: u32,
     birth: u32,
-    /// Why it is to be killed: its manager wants it, or something outside.
+    /// The reason why it is to be killed: its manager wants it, or something outside.
     to_die: Option<ToDie>,
 }
 

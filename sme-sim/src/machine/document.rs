@@ -62,7 +62,7 @@ pub(super) struct Document {
     pub(super) name: String,
     pub(super) description: String,
     pub(super) family: String,
-    /// Where `family` stands.
+    /// The position of `family`.
     pub(super) family_place: DocumentPosition,
     pub(super) sections: Vec<Section>,
     pub(super) entries: Vec<Entry>,
@@ -82,7 +82,7 @@ pub(super) struct Section {
 pub(super) struct Entry {
     pub(super) section: String,
     pub(super) key: String,
-    /// Where the value stands.
+    /// The position of the value.
     pub(super) place: DocumentPosition,
     pub(super) value: Given,
     pub(super) source: Source,

@@ -20,7 +20,7 @@ pub enum QuantityError {
     /// The text does not begin with digits, or has a decimal point in a strange place.
     #[error("{} does not begin with a number such as 12 or 1.5; write e.g. {}", quoted(.text), quoted(.example))]
     NotANumber {
-        /// As written.
+        /// The text as written.
         text: String,
         /// A value that would do.
         example: String,
@@ -28,13 +28,13 @@ pub enum QuantityError {
     /// A minus sign.
     #[error("{} is negative", quoted(.text))]
     Negative {
-        /// As written.
+        /// The text as written.
         text: String,
     },
     /// A number alone where a unit is needed.
     #[error("{} has no unit; write e.g. {}", quoted(.text), quoted(.example))]
     NoUnit {
-        /// As written.
+        /// The text as written.
         text: String,
         /// The same number with a unit that would do.
         example: String,
@@ -50,7 +50,7 @@ pub enum QuantityError {
     /// No such unit.
     #[error("unknown unit {} in {}; {}", quoted(.unit), quoted(.text), unit_advice(.dimension, .nearest))]
     UnknownUnit {
-        /// As written.
+        /// The text as written.
         text: String,
         /// The text behind the number.
         unit: String,
@@ -62,7 +62,7 @@ pub enum QuantityError {
     /// A unit of something else.
     #[error("{} is {}, not {}; {}", quoted(.text), .found.name(), .expected.name(), unit_advice(.expected, &None))]
     WrongDimension {
-        /// As written.
+        /// The text as written.
         text: String,
         /// The dimension of the unit.
         found: Dimension,
@@ -72,7 +72,7 @@ pub enum QuantityError {
     /// Finer than the base unit.
     #[error("{} is not a whole number{}", quoted(.text), of_base_unit(.dimension))]
     NotWhole {
-        /// As written.
+        /// The text as written.
         text: String,
         /// The expected dimension.
         dimension: Dimension,
@@ -80,7 +80,7 @@ pub enum QuantityError {
     /// Does not fit into 64 bits of the base unit.
     #[error("{} is too large to count{}", quoted(.text), in_base_unit(.dimension))]
     Overflow {
-        /// As written.
+        /// The text as written.
         text: String,
         /// The expected dimension.
         dimension: Dimension,
@@ -88,7 +88,7 @@ pub enum QuantityError {
     /// Readable, but not among the amounts allowed.
     #[error("{} is not allowed: {}", quoted(.text), .limits)]
     NotAllowed {
-        /// As written.
+        /// The text as written.
         text: String,
         /// The allowed values.
         limits: Limits,

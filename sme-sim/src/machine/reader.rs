@@ -29,7 +29,7 @@ pub struct Constant {
     pub value: String,
     /// The value in base units of its dimension; `None` where the value is a word.
     pub amount: Option<u64>,
-    /// Where the value comes from.
+    /// The source of the value.
     pub source: Source,
     /// The file's `where`: why this value.
     pub reason: String,

@@ -224,7 +224,7 @@ pub struct Setup {
     pub threads: u32,
     /// The most threads that a node ever has, those included that its threads start.
     pub room: u32,
-    /// Where the threads stand.
+    /// The sockets on which the threads stand.
     pub pinning: Pinning,
     /// Seed of everything that is drawn.
     pub seed: u64,

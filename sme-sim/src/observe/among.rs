@@ -58,7 +58,7 @@ pub struct Figures {
     pub traffic: Traffic,
     /// The number of events.
     pub events: u64,
-    /// When the last of them happened.
+    /// The time at which the last of them happened.
     pub end: Time,
 }
 

@@ -14,9 +14,9 @@ pub struct ThreadCall {
     pub call: Call,
     /// Thread number in its node.
     pub thread: u16,
-    /// When it began.
+    /// The time at which it began.
     pub begin: Time,
-    /// When it ended.
+    /// The time at which it ended.
     pub end: Time,
 }
 

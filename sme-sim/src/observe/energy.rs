@@ -29,7 +29,7 @@ pub struct Energy {
 /// A core's clock or voltage has changed, or been set anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// When.
+    /// The time.
     pub at: Time,
     /// The core.
     pub core: u32,

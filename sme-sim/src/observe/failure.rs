@@ -22,12 +22,12 @@ pub enum Failure {
         core: u16,
         /// The address, as the program gave it, if it is about one.
         address: Option<u64>,
-        /// Why it cannot be performed.
+        /// The reason why it cannot be performed.
         reason: FaultReason,
     },
     /// Threads wait for what can never happen.
     Deadlock {
-        /// When nothing could happen any more.
+        /// The time at which nothing could happen any more.
         at: Time,
         /// The waiting threads, or the first of them.
         stuck: Vec<Stuck>,
@@ -50,7 +50,7 @@ pub struct Fault {
     pub core: u16,
     /// The address, as the program gave it, if it is about one.
     pub address: Option<u64>,
-    /// Why not.
+    /// The reason why it cannot be performed.
     pub reason: FaultReason,
 }
 

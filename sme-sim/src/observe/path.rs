@@ -55,11 +55,11 @@ impl Part {
 /// One stretch of a critical path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathStep {
-    /// When it began.
+    /// The time at which it began.
     pub from: Time,
-    /// When it ended.
+    /// The time at which it ended.
     pub to: Time,
-    /// Where: the position of the node or switch.
+    /// The position of the node or switch.
     pub node: u32,
     /// On what.
     pub part: Part,
@@ -92,13 +92,13 @@ pub enum Role {
 /// A mark as the walk sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Stage {
-    /// When the stage ended.
+    /// The time at which the stage ended.
     pub at: Time,
     /// The part of the machine on which the time was spent.
     pub part: Part,
     /// Its role for a thread that waits.
     pub role: Role,
-    /// Where, in the same node, what has been read was written.
+    /// The mark of the write, in the same node, of the value that was read.
     pub value: Option<MarkId>,
 }
 

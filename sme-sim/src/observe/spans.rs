@@ -71,9 +71,9 @@ pub struct ThreadSpan {
     pub span: Span,
     /// Thread number in its node.
     pub thread: u16,
-    /// When it began.
+    /// The time at which it began.
     pub begin: Time,
-    /// When it ended.
+    /// The time at which it ended.
     pub end: Time,
 }
 
@@ -82,7 +82,7 @@ pub struct ThreadSpan {
 pub struct Named {
     /// Their name.
     pub name: Cow<'static, str>,
-    /// When threads were in each, by number.
+    /// The times at which threads were in each, by number.
     pub times: Vec<SpanTimes>,
     /// The number of spans that have ended, over all numbers and threads.
     pub ended: u64,
@@ -310,9 +310,9 @@ impl Each {
 pub struct Overtaken {
     /// The span's number: the episode, the warm-up is 0.
     pub episode: u32,
-    /// When the first thread left.
+    /// The time at which the first thread left.
     pub first_departure: Time,
-    /// When the last arrived.
+    /// The time at which the last arrived.
     pub last_arrival: Time,
 }
 

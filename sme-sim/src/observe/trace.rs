@@ -18,7 +18,7 @@ pub struct Trace {
     marks: Vec<Mark>,
     /// Last writes, by word.
     written: FxHashMap<u64, MarkId>,
-    /// When the last thread ended each span, and why then.
+    /// The time at which the last thread ended each span, and why then.
     ends: FxHashMap<Span, (Time, MarkId)>,
 }
 
@@ -28,7 +28,7 @@ pub type Cause = (u32, MarkId);
 /// The end of one stage.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
-    /// When it ended.
+    /// The time at which it ended.
     pub at: Time,
     /// In which mark it began.
     pub cause: Cause,
@@ -38,7 +38,7 @@ pub struct Mark {
     pub what: What,
     /// Its role for a thread that waits.
     pub role: Role,
-    /// Where, in the same node, what has been read was written.
+    /// The mark of the write, in the same node, of the value that was read.
     pub value: Option<MarkId>,
 }
 

@@ -76,7 +76,7 @@ struct Message {
     home: u32,
     consumer: (u32, u32),
     route: Route,
-    /// Where the words lie, in words.
+    /// The places where the words lie, in words.
     words: Vec<u64>,
     flag: u64,
     /// The consumer has read all words before, and has copies of them.

@@ -12,7 +12,7 @@ use crate::machines::{Program, Shape, cluster, ns, place, shapes};
 #[derive(Clone, Debug)]
 struct Case {
     shape: Shape,
-    /// Where the words are, in words, and whether in one's own memory.
+    /// The places where the words are, in words, and whether in one's own memory.
     words: Vec<(u64, bool)>,
     /// Home of the flag, and how it is reached.
     flag: (u32, Route),

@@ -71,7 +71,7 @@ impl Means {
 pub enum Unmeasurable {
     /// There are too few holders at a placement.
     Holders {
-        /// Where.
+        /// The distance at which holders are missing.
         placement: CoreDistance,
         /// The number of holders that it takes.
         needed: usize,

@@ -110,7 +110,7 @@ pub struct Dropped {
     pub curve: Curve,
     /// Its size (bytes).
     pub buffer_bytes: u64,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 

@@ -18,7 +18,7 @@ fn is_near(a: f64, b: f64) -> bool {
 struct Core {
     /// Chunks done.
     done: usize,
-    /// When the chunk under way is done.
+    /// The time at which the chunk under way is done.
     busy_until: Option<f64>,
 }
 

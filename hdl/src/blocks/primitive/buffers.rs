@@ -32,16 +32,16 @@ pub struct Buffers {
     pub write: Signal<In, Bits<INPUTS>>,
     /// The data of the writers.
     pub write_data: [Signal<In, PacketBeat>; WRITERS],
-    /// Where a buffer is written.
+    /// The address at which a buffer is written.
     pub write_address: [Signal<In, Bits<5>>; INPUTS],
-    /// Where a buffer is read.
+    /// The address at which a buffer is read.
     pub read_address: [Signal<In, Bits<5>>; INPUTS],
     /// The buffer that a reader takes, one-hot.
     pub select: [Signal<In, Bits<INPUTS>>; READERS],
     /// The data for each reader.
     pub data: [Signal<Out, PacketBeat>; READERS],
     _places: Box<[Box<[PacketBeat]>]>,
-    /// Where each buffer was read: what is there does not change while it is picked.
+    /// The address at which each buffer was read: what is there does not change while it is picked.
     _read_at: [u8; INPUTS],
     _reads: [u32; READERS],
 }

@@ -14,7 +14,7 @@ pub struct LutRam<T: Synth, const A: usize> {
     pub read_data: Signal<Out, T>,
     /// Whether something is written.
     pub write_enable: Signal<In, Bit>,
-    /// Where.
+    /// The address.
     pub write_address: Signal<In, Bits<A>>,
     /// The data to write.
     pub write_data: Signal<In, T>,

@@ -52,7 +52,7 @@ struct Extent {
     bytes: u64,
     /// Bytes of a displacement of one.
     unit: u64,
-    /// Where a trigger-only window has it.
+    /// The offset of the part in a trigger-only window.
     offset: u64,
 }
 

@@ -45,7 +45,7 @@ pub(super) struct Module {
     pub(super) second: LineSet,
     /// Lines that it waits for.
     pub(super) queue: Places,
-    /// Where others' questions wait.
+    /// The queue of others' questions.
     pub(super) snoops: Server,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Packet {
     pub tag: u16,
     /// The transfer of its sender to which it belongs: one at a time of each stream.
     pub stream: u16,
-    /// Where it goes in the buffer, or in the slot.
+    /// The place where it goes in the buffer, or in the slot.
     pub offset: u32,
     /// Bytes of data, up to 64.
     pub bytes: u8,

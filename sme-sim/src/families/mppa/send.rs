@@ -45,7 +45,7 @@ pub(super) struct Push {
     course: Course,
     /// The words of the packet that is being put together.
     words: [u64; 8],
-    /// When the packet before has left.
+    /// The time at which the packet before has left.
     gone: Time,
 }
 

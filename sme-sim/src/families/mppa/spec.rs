@@ -15,7 +15,7 @@ use crate::time::Time;
 /// machine file counts them in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MppaSpec {
-    /// Where clusters and subsystems stand.
+    /// The places where clusters and subsystems stand.
     pub layout: Layout,
     /// Cores of a cluster, with its resource manager.
     pub cores: u32,

@@ -14,11 +14,11 @@ pub(super) const BLOCK: usize = 64;
 
 /// The bookkeeping of [`BLOCK`] nodes, or fewer at the end of a stripe.
 pub(super) struct Block<N: Node> {
-    /// When the first of them has something to do.
+    /// The time at which the first of them has something to do.
     earliest: Time,
     /// Messages to them.
     inbox: Vec<Kept<N::Message>>,
-    /// When the first of those arrives, or of those that can wait and are waited for.
+    /// The time at which the first of those arrives, or of those that can wait and are waited for.
     arrives: Time,
     /// The nodes that wait for what can wait, bit by bit.
     waiting: u64,

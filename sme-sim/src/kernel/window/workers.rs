@@ -112,9 +112,9 @@ struct Team<N: Node> {
     rendezvous: Rendezvous,
     /// For windows in turn.
     tables: [Table<N::Message>; 2],
-    /// Where the next window starts, in picoseconds: after an exchange with other processes.
+    /// The start of the next window, in picoseconds: after an exchange with other processes.
     start: AtomicU64,
-    /// Why a message could not be written into a letter.
+    /// The reason why a message could not be written into a letter.
     unwritten: Mutex<Option<PeerError>>,
     /// The tasks that nodes wait for, by the worker that has the node.
     tasks: Tasks<Waits<N>>,

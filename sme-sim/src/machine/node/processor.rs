@@ -62,7 +62,7 @@ pub struct Thread {
     pub operation: Operation,
     /// The number of flags that its wait has seen.
     pub(super) passed: u32,
-    /// Why it does not run.
+    /// The reason why it does not run.
     pub waiting: Waiting,
     answer: u64,
     /// The number of answers received.

@@ -14,14 +14,14 @@ use crate::time::Time;
 /// written another value than the load has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StaleLoad {
-    /// When it was performed. One that hit its core's private caches may be early, as that is
-    /// simulated ahead of time.
+    /// The time at which it was performed. One that hit its core's private caches may be early, as
+    /// that is simulated ahead of time.
     pub at: Time,
     /// The threads that read.
     pub reader: Runs,
     /// The number of that thread among all: its node times the threads of a node, plus its core.
     pub thread: u32,
-    /// Where in the program.
+    /// The place in the program.
     pub site: Option<Site>,
     /// The way in which the word was reached.
     pub way: Way,
@@ -33,20 +33,20 @@ pub struct StaleLoad {
     pub newer: u64,
     /// The write that was read; none for the initial value.
     pub written: Option<MissedWrite>,
-    /// Why it was not seen.
+    /// The reason why it was not seen.
     pub cause: Cause,
 }
 
 /// The write that a stale load has not seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MissedWrite {
-    /// When the store was performed.
+    /// The time at which the store was performed.
     pub at: Time,
     /// The threads that wrote.
     pub by: Runs,
     /// The number of that thread among all.
     pub thread: u32,
-    /// Where in the program.
+    /// The place in the program.
     pub site: Option<Site>,
 }
 

@@ -141,9 +141,9 @@ impl fmt::Display for Source {
 pub struct Written {
     /// The threads that wrote it.
     pub by: Runs,
-    /// Where in the program.
+    /// The place in the program.
     pub source: Option<Source>,
-    /// When, in picoseconds.
+    /// The time in picoseconds.
     pub at_ps: u64,
 }
 
@@ -157,9 +157,9 @@ pub struct StaleRead {
     pub count: u64,
     /// The threads that read.
     pub reader: Runs,
-    /// Where in the program.
+    /// The place in the program.
     pub source: Option<Source>,
-    /// When, in picoseconds.
+    /// The time in picoseconds.
     pub at_ps: u64,
     /// The node whose memory holds the word.
     pub home: u32,
@@ -182,9 +182,9 @@ pub struct Race {
     pub is_load: bool,
     /// The threads that came later.
     pub by: Runs,
-    /// Where in the program.
+    /// The place in the program.
     pub source: Option<Source>,
-    /// When, in picoseconds.
+    /// The time in picoseconds.
     pub at_ps: u64,
     /// The node whose memory holds the word.
     pub home: u32,

@@ -61,7 +61,7 @@ pub(super) struct Word {
     pub last: Last,
     /// The value that it wrote.
     pub value: u64,
-    /// When.
+    /// The time.
     pub at: Time,
 }
 

@@ -57,7 +57,7 @@ pub struct Access {
     address: u64,
     /// The value loaded or stored.
     pub value: u64,
-    /// Where in the program.
+    /// The place in the program.
     pub site: Site,
 }
 

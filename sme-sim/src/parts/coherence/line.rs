@@ -16,7 +16,7 @@ pub enum Source {
 /// The effect of an event on a line and its copies, where those who lose theirs are a `Dropped`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effect<Dropped = u64> {
-    /// Where the bytes come from, if a core accesses them.
+    /// The source of the bytes, if a core accesses them.
     pub source: Option<Source>,
     /// The cache whose copy, as it was, has been written to memory.
     pub written_back: Option<u16>,

@@ -22,7 +22,7 @@ pub struct Woken {
     pub thread: u16,
     /// When its waker has done with it.
     pub called: Time,
-    /// When it has been scheduled.
+    /// The time at which it has been scheduled.
     pub at: Time,
 }
 

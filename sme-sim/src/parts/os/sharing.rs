@@ -89,7 +89,7 @@ struct Thread {
 pub struct Next {
     /// The thread.
     pub thread: u16,
-    /// When.
+    /// The time.
     pub at: Time,
 }
 

@@ -18,7 +18,7 @@ pub struct Signals {
 #[derive(Clone, Debug, Default)]
 struct Queue {
     came: VecDeque<u64>,
-    /// When the thread that waits is asleep.
+    /// The time at which the thread that waits is asleep.
     asleep: Option<Time>,
 }
 

@@ -66,7 +66,7 @@ pub struct Core {
     pub looks: u32,
     /// Socket it stands on.
     pub socket: u8,
-    /// Why its thread is not running.
+    /// The reason why its thread is not running.
     pub waiting: Waiting,
     /// The oldest store waits for its line.
     pub store_under_way: bool,

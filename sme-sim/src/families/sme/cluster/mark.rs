@@ -16,11 +16,11 @@ use crate::time::Time;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     pub(super) at: Time,
-    /// Where the stage began.
+    /// The mark at which the stage began.
     pub(super) cause: Cause,
     pub(super) part: Part,
     pub(super) what: What,
-    /// Where what has been read was written.
+    /// The mark of the write of the value that was read.
     pub(super) value: Option<MarkId>,
 }
 

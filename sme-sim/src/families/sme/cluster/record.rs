@@ -19,7 +19,7 @@ pub struct Record {
     more: Option<Box<ByChannel<(u64, u64), 1>>>,
     /// Traffic.
     pub traffic: Traffic,
-    /// When the last event happened.
+    /// The time at which the last event happened.
     pub last: Time,
     /// Bytes and packets sent over links in the counted episodes, by port and channel.
     links: [[ShortCount; CHANNELS]; LINK_PORTS],

@@ -48,7 +48,7 @@ pub(super) struct Trace {
     pub(super) marks: Vec<Mark>,
     /// The cause of the node's current actions.
     current: MarkId,
-    /// Where the transaction that started last took effect.
+    /// The mark at which the transaction that started last took effect.
     effect: MarkId,
     /// The core whose uncached load is being answered.
     answered: Option<u16>,
@@ -64,7 +64,7 @@ pub(super) struct Trace {
     from_engine: FxHashMap<Key, VecDeque<MarkId>>,
     /// Packets by key, neighbour, and edge at which that samples them.
     pub(super) sent: FxHashMap<(Key, u32, u64), MarkId>,
-    /// When the last thread ended each span, and why then.
+    /// The time at which the last thread ended each span, and why then.
     pub(super) ends: FxHashMap<Span, (Time, MarkId)>,
 }
 
@@ -76,7 +76,7 @@ struct CoreTrace {
     done: MarkId,
     /// Its buffered stores.
     stores: VecDeque<MarkId>,
-    /// Why it waits for a slot.
+    /// The reason why it waits for a slot.
     slot: MarkId,
     /// Its system call, or its sleep, or its waking.
     system: MarkId,

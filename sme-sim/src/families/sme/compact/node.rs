@@ -44,8 +44,8 @@ pub struct CompactNode<L: Leader> {
     pub(super) performed: u64,
     pub(super) posted: u64,
     pub(super) record: Record,
-    /// When anything happens to `inside`: kept here, for most nodes are asked far more often than
-    /// anything does, and what is boxed is far away.
+    /// The time at which anything happens to `inside`: kept here, for most nodes are asked far more
+    /// often than anything does, and what is boxed is far away.
     times: Times,
     inside: Option<Box<Inside<L>>>,
     pub(super) events: u64,
@@ -59,9 +59,9 @@ pub struct CompactNode<L: Leader> {
 struct Times {
     /// [`Inside::void_from`]
     void_from: u64,
-    /// When something leaves next.
+    /// The time at which something leaves next.
     leaves: u64,
-    /// When the last run came to rest, if it is not settled.
+    /// The time at which the last run came to rest, if it is not settled.
     rests: u64,
 }
 

@@ -46,7 +46,7 @@ pub struct RunPlan<L> {
     pub(in crate::families::sme) constants: Arc<Constants>,
     /// The last episode's number; the first's is 0.
     pub last_episode: u32,
-    /// Where threads come late.
+    /// The delays of threads that arrive late.
     pub skew: Option<Box<Skew>>,
     /// The inner layout and times of each node.
     pub form: NodeForm,

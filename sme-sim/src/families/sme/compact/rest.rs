@@ -27,9 +27,9 @@ pub struct First<S> {
     pub episode: u32,
     /// The answer that it gets when it goes on.
     pub answer: u8,
-    /// Where its program is.
+    /// The stage of its program.
     pub stage: Stage,
-    /// Why it does not go on.
+    /// The reason why it does not go on.
     pub waiting: Waiting,
     /// Its accesses count: the warm-up is over.
     pub counted: bool,
@@ -104,7 +104,7 @@ pub struct Rest<S> {
     first: First<S>,
     /// Threads that have not ended.
     pub unfinished: u32,
-    /// When the last event happened, in picoseconds.
+    /// The time at which the last event happened, in picoseconds.
     pub at: u64,
 }
 

@@ -24,9 +24,9 @@ use crate::time::Time;
 /// A packet that reaches the host. Times in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// When the engine gave it.
+    /// The time at which the engine gave it.
     pub given: u64,
-    /// When it is there.
+    /// The time at which it is there.
     pub at: u64,
     /// The line that it writes.
     pub line: u16,

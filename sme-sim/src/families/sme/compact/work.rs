@@ -52,7 +52,7 @@ pub mod line {
 pub struct Core {
     /// Its episode.
     pub episode: u32,
-    /// Where its program is: see [`super::following::step`].
+    /// The stage of its program: see [`super::following::step`].
     pub step: u8,
     /// The phase it found.
     pub phase: u8,

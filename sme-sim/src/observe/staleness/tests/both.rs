@@ -16,7 +16,7 @@ use crate::time::Time;
 pub struct Partitions {
     pub nodes: u32,
     pub shared_bytes: u64,
-    /// Where the first begins.
+    /// The place where the first begins.
     pub global_base: u64,
     pub line: LineSize,
 }

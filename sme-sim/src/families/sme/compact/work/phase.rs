@@ -18,7 +18,7 @@ pub struct Fetched {
     pub core: u16,
     /// The value that it finds.
     pub value: u8,
-    /// When it ends, in picoseconds.
+    /// The time at which it ends, in picoseconds.
     pub at: u64,
 }
 

@@ -10,7 +10,7 @@ pub enum Violation {
     /// a lost one.
     #[error("{found:?} came out in cycle {cycle}; next would have been {expected:?}")]
     Unexpected {
-        /// When.
+        /// The cycle.
         cycle: u64,
         /// The output that was found.
         found: Output,
