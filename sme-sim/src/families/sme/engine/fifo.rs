@@ -8,9 +8,9 @@
 //!
 //! The hardware has one memory for each FIFO. Here they are lists in a common store, which only
 //! grows to what was ever in use at once, and so do the lists: an engine has over fifty FIFOs and
-//! rarely more than a few packets. A few stand in the engine itself, near what else is needed with
-//! them, and others are used only while there are more: in a large machine what takes time is to fetch
-//! its state. Beside each packet a FIFO keeps a 16-bit `side` word, decided when it is written.
+//! rarely more than a few packets. A few stand in the engine itself, near the data that is used
+//! with them, and others are used only while there are more: in a large machine the time goes into
+//! fetching its state. Beside each packet a FIFO keeps a 16-bit `side` word, decided when it is written.
 
 use std::sync::Arc;
 
