@@ -499,7 +499,7 @@ mod tests {
             let bytes = outcome.bytes_per_thread;
             assert!(
                 bytes <= most,
-                "{algorithm:?}, {form:?}: {bytes} bytes a thread"
+                "{algorithm:?}, {form:?}: {bytes} bytes per thread"
             );
         }
         Ok(())

@@ -33,7 +33,7 @@ const FREE: [&str; 8] = [
 ];
 /// The most rows of all files together.
 const MAX_ROWS: usize = 100_000;
-/// The most nodes and the most cores a node: what a node's address has room for, and more.
+/// The most nodes and the most cores per node: what a node's address has room for, and more.
 const MAX_COUNT: f64 = 4_294_967_295.0;
 
 /// Which rows are taken, and which of their figures.

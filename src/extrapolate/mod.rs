@@ -13,7 +13,7 @@ use crate::experiment::Experiment;
 use crate::fit::{self, Confidence, FitError, Line, SurfaceFit};
 use crate::report::row::{self, Cell};
 
-/// The sizes for which the paper prints what Eq. 2 gives: nodes, cores a node, microseconds as
+/// The sizes for which the paper prints what Eq. 2 gives: nodes, cores per node, microseconds as
 /// printed (Sec. VI-C). Jaguar's 220,000 cores on nodes of 16, 64 and 256 are whole nodes here.
 pub const PUBLISHED_POINTS: [(u32, u32, f64); 4] = [
     (262_144, 768, 282.0),
@@ -65,7 +65,7 @@ impl Series {
         distinct(self.samples.iter().map(|sample| sample.nodes))
     }
 
-    /// The different numbers of cores a node, in ascending order.
+    /// The different numbers of cores per node, in ascending order.
     pub fn cores(&self) -> Vec<u32> {
         distinct(self.samples.iter().map(|sample| sample.cores))
     }
@@ -123,16 +123,16 @@ fn distinct(numbers: impl Iterator<Item = u32>) -> Vec<u32> {
 pub struct Extrapolation {
     /// Eq. 2 with its own coefficients.
     pub surface: SurfaceFit,
-    /// For each number of cores a node, the latency over the nodes (Fig. 9).
+    /// For each number of cores per node, the latency over the nodes (Fig. 9).
     pub over_nodes: Vec<Trend>,
-    /// For each number of nodes, the latency over the cores a node (Fig. 10).
+    /// For each number of nodes, the latency over the cores per node (Fig. 10).
     pub over_cores: Vec<Trend>,
 }
 
 /// One line of Fig. 9 or 10 under the two laws that the paper compares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trend {
-    /// The coordinate that is the same all along: cores a node, or nodes.
+    /// The coordinate that is the same all along: cores per node, or nodes.
     pub fixed: u32,
     /// Points on the line.
     pub points: usize,

@@ -93,7 +93,7 @@ impl Prediction {
 }
 
 impl SurfaceFit {
-    /// Fits Eq. 2 to (nodes, cores a node, latency): linear least squares in four coefficients.
+    /// Fits Eq. 2 to (nodes, cores per node, latency): linear least squares in four coefficients.
     ///
     /// # Errors
     /// Fewer than four points, points that share too many coordinates (one size, one number of
