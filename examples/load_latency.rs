@@ -1,4 +1,4 @@
-//! How long an uncached load takes, in one's own memory behind the engine and in a neighbour's.
+//! The time of an uncached load, in one's own memory behind the engine and in a neighbour's.
 //!
 //! `cargo run --release --example load_latency`
 

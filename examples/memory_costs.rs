@@ -1,4 +1,4 @@
-//! What accesses, flushes, coherence points and hand-overs of the lock cost on the simulated
+//! The cost of accesses, flushes, coherence points and hand-overs of the lock on the simulated
 //! cluster: the tables of docs/programs.md.
 //!
 //! `cargo run --release --example memory_costs`

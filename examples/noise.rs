@@ -1,7 +1,7 @@
-//! What the noise of operating systems does to a barrier as the machine grows: mean and 99th percentile
-//! of the time from one barrier to the next, with and without noise, after T. Hoefler, T. Schneider,
-//! A. Lumsdaine, "Characterizing the Influence of System Noise on Large-Scale Applications by
-//! Simulation" (SC'10). Writes results/noise.csv and results/noise.svg.
+//! The effect of operating systems' noise on a barrier as the machine grows: mean and 99th
+//! percentile of the time from one barrier to the next, with and without noise, after T. Hoefler,
+//! T. Schneider, A. Lumsdaine, "Characterizing the Influence of System Noise on Large-Scale
+//! Applications by Simulation" (SC'10). Writes results/noise.csv and results/noise.svg.
 //!
 //! `cargo run --release --example noise`
 //!

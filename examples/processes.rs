@@ -1,7 +1,7 @@
-//! What several processes that simulate one barrier exchange: windows, messages' bytes, and how both
+//! The exchange between processes that simulate one barrier: windows, messages' bytes, and how both
 //! grow with the machine; from that, what a machine of 10^6 nodes would take. The processes are
-//! threads of this one; what they exchange is what MPI would carry. Nodes of the exascale machine, on
-//! its torus, with a few threads each, which the traffic between nodes does not depend on.
+//! threads of this one; what they exchange is what MPI would carry. Nodes of the exascale machine,
+//! on its torus, with a few threads each, which the traffic between nodes does not depend on.
 //!
 //! `cargo run --release --example processes`
 //!

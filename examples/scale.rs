@@ -1,6 +1,6 @@
-//! What simulating one barrier costs this computer, from 10^3 to 10^8 threads: time, events a second,
-//! memory. Nodes of the exascale machine, with 741 threads each. Writes results/scale.csv and
-//! results/scale.svg; BENCHMARKS.md has what came out.
+//! The cost of simulating one barrier on this computer, from 10^3 to 10^8 threads: time, events a
+//! second, memory. Nodes of the exascale machine, with 741 threads each. Writes results/scale.csv
+//! and results/scale.svg; BENCHMARKS.md has what came out.
 //!
 //! `cargo run --release --example scale`
 //!

@@ -1,4 +1,5 @@
-//! Whether the first of some waiting reads may go: no read passes a write that came before it.
+//! The order of reads and writes: the first of some waiting reads may go if it passes no write that
+//! came before it.
 //!
 //! ```text
 //! writes_before, fails ─┬──────────────> of the one that is offered ─┐

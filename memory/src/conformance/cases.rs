@@ -41,7 +41,7 @@ fn cached<M: Whole>(memory: &M, node: u32, line: u64) -> Word {
     memory.word(Place { node, offset }, Route::Cached)
 }
 
-/// Whether threads of a case reach the other node's memory by loads and stores.
+/// The reach of a case's threads: whether loads and stores get to the other node's memory.
 #[derive(PartialEq)]
 enum Reach {
     Own,

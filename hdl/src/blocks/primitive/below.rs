@@ -1,11 +1,12 @@
-//! Whether a word is below a constant.
+//! A comparison of a word with a constant.
 
 use rust_hdl::prelude::*;
 use std::fmt::Write;
 
-/// Whether a 64-bit word is below a constant of the instance. Yosys makes a carry chain of every
-/// `<`, as long as the word; this is a tree, and nothing is left of it where the constant has but
-/// zeros at its end. rust-hdl compares long numbers bit by bit, which is slow.
+/// Compares a 64-bit word with a constant of the instance: whether the word is below it. Yosys
+/// makes a carry chain of every `<`, as long as the word; this is a tree, and nothing is left of it
+/// where the constant has but zeros at its end. rust-hdl compares long numbers bit by bit, which is
+/// slow.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct Below {
     /// Bits 0–31 of the word.

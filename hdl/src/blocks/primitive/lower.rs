@@ -2,8 +2,8 @@
 
 use rust_hdl::prelude::*;
 
-/// Whether a number of five bits is lower than another. Yosys makes a carry chain of every `<`;
-/// for so short ones two levels of look-up tables are faster.
+/// Compares two numbers of five bits: whether the first is lower. Yosys makes a carry chain of
+/// every `<`; for so short ones two levels of look-up tables are faster.
 #[derive(Clone, Debug, Default, LogicBlock)]
 pub struct Lower {
     /// The one.

@@ -1,4 +1,4 @@
-//! Whether two numbers are the same, part by part.
+//! A comparison of two numbers, part by part.
 
 use rust_hdl::prelude::*;
 
