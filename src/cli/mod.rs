@@ -39,6 +39,7 @@ pub mod program;
 pub mod program_row;
 pub mod radix;
 pub mod read;
+pub mod rows;
 pub mod rtl;
 pub mod run;
 pub mod sweep;
@@ -58,6 +59,11 @@ use crate::progress;
 
 /// Does what `arguments` (the program's name first) ask for.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    ExitCode::from(status(arguments))
+}
+
+/// The same as [`main`], for a `main` in another language: returns the exit status.
+pub fn status(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     #[cfg(feature = "mpi")]
     if let Some(status) = crate::distributed::mpi::launched(|crew| {
@@ -68,17 +74,15 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             _ => 0,
         }
     }) {
-        return ExitCode::from(status);
+        return status;
     }
     #[cfg(unix)]
     signals::watch();
-    ExitCode::from(with_stack(move || {
-        ended(Job::read(arguments).and_then(|job| job.run()))
-    }))
+    with_stack(move || ended(Job::read(arguments).and_then(|job| job.run())))
 }
 
 /// Bytes of stack that any job can do with.
-const STACK_BYTES: usize = 16 << 20;
+pub const STACK_BYTES: usize = 16 << 20;
 
 /// Does `job` on a stack of its own: the one that the program was started with may be of any size
 /// (`ulimit -s`).

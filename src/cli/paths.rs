@@ -147,7 +147,7 @@ pub fn check(command: &Command, matches: &ArgMatches) -> Result<(), Stop> {
 }
 
 /// Whether the command line has a value for `id`, if the command knows it.
-fn is_given(matches: &ArgMatches, id: &str) -> bool {
+pub(super) fn is_given(matches: &ArgMatches, id: &str) -> bool {
     matches.try_contains_id(id).unwrap_or(false) && matches.get_raw(id).is_some()
 }
 

@@ -3,8 +3,8 @@
 //!
 //! * [`row`]: the row of a barrier experiment, and the cells of which all rows are made.
 //! * [`table`]: rows as aligned text. [`columns`]: some of their columns.
-//! * [`output`], [`partial`]: where rows go; [`temporary`], [`replace`]: unfinished files, and the
-//!   files that they replace.
+//! * [`output`], [`partial`]: where rows go; [`collect`]: results that are not printed;
+//!   [`temporary`], [`replace`]: unfinished files, and the files that they replace.
 //! * [`explain`]: a critical path. [`links`]: the load of links. [`stale_list`]: stale loads.
 //!   [`timeline`]: a trace of all threads. [`calls`]: the calls of ranks.
 //! * [`recognize`]: rows that were written before; [`records`]: rows of any kind, read from files;
@@ -15,6 +15,7 @@
 
 pub mod applies;
 pub mod calls;
+pub mod collect;
 pub mod columns;
 pub mod explain;
 pub mod links;

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{NamedTempFile, PersistError};
 
+use super::collect::Collector;
 use super::replace::replaceable;
 use super::stop::Stop;
 use super::temporary;
@@ -26,6 +27,8 @@ pub struct Output {
 #[derive(Debug)]
 enum To {
     Stdout(BufWriter<io::Stdout>),
+    /// What takes the place of stdout.
+    Collected(Collector),
     /// The file that will be renamed to the target, once something is written.
     File(Option<BufWriter<NamedTempFile>>, PathBuf),
     Device(BufWriter<File>),
@@ -61,12 +64,13 @@ impl Target {
 }
 
 impl Output {
-    /// Stdout.
+    /// Stdout, or what takes its place on this thread: see [`super::collect`].
     pub fn stdout() -> Self {
+        let stdout = || To::Stdout(BufWriter::new(io::stdout()));
         Self {
             flag: "stdout".to_owned(),
             path: PathBuf::new(),
-            to: To::Stdout(BufWriter::new(io::stdout())),
+            to: Collector::here().map_or_else(stdout, To::Collected),
         }
     }
 
@@ -126,6 +130,7 @@ impl Output {
     pub fn push_bytes(&mut self, bytes: &[u8]) -> Result<(), Stop> {
         let written = match &mut self.to {
             To::Stdout(writer) => writer.write_all(bytes),
+            To::Collected(writer) => writer.write_all(bytes),
             To::File(writer, target) => {
                 begun(writer, target).and_then(|writer| writer.write_all(bytes))
             }
@@ -144,6 +149,7 @@ impl Output {
     pub fn push_all(&mut self, source: &mut impl io::Read) -> Result<(), Stop> {
         let copied = match &mut self.to {
             To::Stdout(writer) => io::copy(source, writer),
+            To::Collected(writer) => io::copy(source, writer),
             To::File(writer, target) => {
                 begun(writer, target).and_then(|writer| io::copy(source, writer))
             }
@@ -157,7 +163,7 @@ impl Output {
     pub fn scratch(&self) -> Result<File, Stop> {
         let file = match &self.to {
             To::File(_, target) => tempfile::tempfile_in(directory(target)),
-            To::Stdout(_) | To::Device(_) => tempfile::tempfile(),
+            To::Stdout(_) | To::Collected(_) | To::Device(_) => tempfile::tempfile(),
         };
         file.map_err(|error| self.stopped(&error))
     }
@@ -190,6 +196,7 @@ impl Output {
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.to {
             To::Stdout(writer) => writer.flush(),
+            To::Collected(writer) => writer.flush(),
             To::File(Some(writer), _) => writer.flush(),
             To::File(None, _) => Ok(()),
             To::Device(writer) => writer.flush(),
@@ -199,7 +206,9 @@ impl Output {
     /// Why nothing more can be written, where that ended with `error`.
     pub fn stopped(&self, error: &io::Error) -> Stop {
         match &self.to {
-            To::Stdout(_) | To::Device(_) if error.kind() == io::ErrorKind::BrokenPipe => {
+            To::Stdout(_) | To::Collected(_) | To::Device(_)
+                if error.kind() == io::ErrorKind::BrokenPipe =>
+            {
                 Stop::Unread
             }
             _ => Stop::unwritable(&self.flag, &self.path, error),

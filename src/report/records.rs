@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::recognize::csv_values;
 use super::row::Cell;
-use super::strict;
+use super::strict::{self, Entry};
 
 /// The longest line [bytes].
 const MAX_LINE: u64 = 1 << 20;
@@ -106,6 +106,20 @@ fn place(file: &str, line: u64) -> String {
     format!("{file}: line {line}")
 }
 
+/// All rows of `file`, whose text comes from `reader`.
+///
+/// # Errors
+/// A line that is no row.
+pub fn read_all(file: &str, reader: impl BufRead) -> Result<Vec<Record>, RecordError> {
+    let mut rows = Vec::new();
+    let take = |_: &str, row| {
+        rows.push(row);
+        Ok(())
+    };
+    read(file, reader, |_| Ok(()), take)?;
+    Ok(rows)
+}
+
 /// Refuses names of which a row could keep only one, also those that objects within it make.
 fn check_twice(names: &[String]) -> Result<(), String> {
     let mut known = HashSet::new();
@@ -119,14 +133,14 @@ fn json_record(text: &str) -> Result<Record, String> {
     let mut record = Vec::new();
     for (key, value) in strict::entries(text)? {
         match value {
-            Value::Object(inner) => {
+            Entry::Object(inner) => {
                 let inner = inner.into_iter();
                 record
                     .extend(inner.filter_map(|(of, value)| {
                         Some((format!("{key}_{of}"), json_cell(value)?))
                     }));
             }
-            value => record.extend(json_cell(value).map(|cell| (key, cell))),
+            Entry::Other(value) => record.extend(json_cell(value).map(|cell| (key, cell))),
         }
     }
     let keys: Vec<String> = record.iter().map(|(key, _)| key.clone()).collect();
@@ -180,13 +194,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn read_text(text: &str) -> Result<Vec<Record>, RecordError> {
-        let mut records = Vec::new();
-        let take = |_: &str, record| {
-            records.push(record);
-            Ok(())
-        };
-        read("f", text.as_bytes(), |_| Ok(()), take)?;
-        Ok(records)
+        read_all("f", text.as_bytes())
     }
 
     fn cells() -> impl Strategy<Value = Cell> {
@@ -235,10 +243,13 @@ mod tests {
 
     #[test]
     fn what_belongs_to_the_host_is_flat() {
-        let records = read_text("{\"nodes\":1,\"host\":{\"wall_s\":2.5},\"list\":[1]}").unwrap();
+        let line = r#"{"nodes":1,"host":{"wall_s":2.5,"events":7},"list":[1]}"#;
+        let records = read_text(line).unwrap();
+        // In the order of their keys in the text.
         let expected = [
             ("nodes".to_owned(), Cell::Number("1".into())),
             ("host_wall_s".to_owned(), Cell::Number("2.5".into())),
+            ("host_events".to_owned(), Cell::Number("7".into())),
         ];
         assert_eq!(records, [expected.to_vec()]);
     }

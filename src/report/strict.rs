@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
@@ -23,28 +24,31 @@ pub fn object(text: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
+/// The value of an entry; one that is an object has its entries in their order, too.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Entry {
+    /// An object's.
+    Object(Vec<(String, Value)>),
+    /// Any other.
+    Other(Value),
+}
+
 /// The entries of the object that `text` is, in their order.
 ///
 /// # Errors
 /// As of [`object`].
-pub fn entries(text: &str) -> Result<Vec<(String, Value)>, String> {
-    let Entries(entries) =
-        serde_json::from_str(text).map_err(|error| format!("is no JSON object: {error}"))?;
-    Ok(entries)
+pub fn entries(text: &str) -> Result<Vec<(String, Entry)>, String> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let read = deserializer.deserialize_map(InOrder(PhantomData));
+    let read = read.and_then(|entries| deserializer.end().map(|()| entries));
+    read.map_err(|error| format!("is no JSON object: {error}"))
 }
 
-struct Entries(Vec<(String, Value)>);
+/// Visits the entries of an object, whose values are `V`.
+struct InOrder<V>(PhantomData<V>);
 
-impl<'de> Deserialize<'de> for Entries {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(InOrder).map(Entries)
-    }
-}
-
-struct InOrder;
-
-impl<'de> Visitor<'de> for InOrder {
-    type Value = Vec<(String, Value)>;
+impl<'de, V: Deserialize<'de>> Visitor<'de> for InOrder<V> {
+    type Value = Vec<(String, V)>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a JSON object")
@@ -53,13 +57,64 @@ impl<'de> Visitor<'de> for InOrder {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
         let mut found: Self::Value = Vec::new();
         let mut known = HashSet::new();
-        while let Some((key, Strict(value))) = entries.next_entry::<String, _>()? {
+        while let Some((key, value)) = entries.next_entry::<String, V>()? {
             if !known.insert(key.clone()) {
                 return Err(A::Error::custom(format!("the key {key:?} stands twice")));
             }
             found.push((key, value));
         }
         Ok(found)
+    }
+}
+
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyEntry)
+    }
+}
+
+/// Visits a value of which, if it is an object, the order matters.
+struct AnyEntry;
+
+impl<'de> Visitor<'de> for AnyEntry {
+    type Value = Entry;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        AnyValue.expecting(formatter)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Entry, E> {
+        AnyValue.visit_unit().map(Entry::Other)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Entry, E> {
+        AnyValue.visit_bool(value).map(Entry::Other)
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Entry, E> {
+        AnyValue.visit_i64(value).map(Entry::Other)
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Entry, E> {
+        AnyValue.visit_u64(value).map(Entry::Other)
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Entry, E> {
+        AnyValue.visit_f64(value).map(Entry::Other)
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Entry, E> {
+        AnyValue.visit_str(value).map(Entry::Other)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, elements: A) -> Result<Entry, A::Error> {
+        AnyValue.visit_seq(elements).map(Entry::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Entry, A::Error> {
+        let object = InOrder::<Strict>(PhantomData).visit_map(entries)?;
+        let entries = object.into_iter().map(|(key, Strict(value))| (key, value));
+        Ok(Entry::Object(entries.collect()))
     }
 }
 
