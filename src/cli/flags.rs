@@ -278,11 +278,16 @@ impl FileFlags {
         }
     }
 
-    /// Whom a command tells of its progress whose rows appear one by one: rows on a terminal are
+    /// Whether results appear on a terminal.
+    fn is_on_terminal(&self) -> bool {
+        let output = self.output.as_deref();
+        output.is_none_or(|path| path == Path::new("-")) && io::stdout().is_terminal()
+    }
+
+    /// The display of progress for a command whose rows appear one by one: rows on a terminal are
     /// progress enough, and a bar between them is in their way.
     pub fn watch(&self) -> Box<dyn Watch> {
-        let rows_are_seen =
-            self.output.is_none() && self.format() != Format::Table && io::stdout().is_terminal();
+        let rows_are_seen = self.is_on_terminal() && self.format() != Format::Table;
         match rows_are_seen {
             true => Box::new(Silent),
             false => progress::on_stderr(),
@@ -291,11 +296,7 @@ impl FileFlags {
 
     /// The columns of the terminal on which the results appear, if they do on one.
     pub fn width(&self) -> Option<usize> {
-        let is_stdout = self
-            .output
-            .as_deref()
-            .is_none_or(|path| path == Path::new("-"));
-        match is_stdout && io::stdout().is_terminal() {
+        match self.is_on_terminal() {
             true => terminal_size_of(io::stdout()).map(|(width, _)| width.0.into()),
             false => None,
         }

@@ -27,7 +27,7 @@ pub enum Use {
 
 /// The flags that take a file, as clap knows them, and the endings that a file has which is
 /// written.
-const FLAGS: [(&str, Use, &[&str]); 19] = [
+const FLAGS: [(&str, Use, &[&str]); 20] = [
     ("experiment", Use::Reads, &[]),
     ("explain_to", Use::Writes, &ROWS),
     ("figures", Use::Fills, &[]),
@@ -36,6 +36,7 @@ const FLAGS: [(&str, Use, &[&str]); 19] = [
     ("link_load", Use::Writes, &["csv"]),
     ("lines", Use::Writes, &ROWS),
     ("machine", Use::Machine, &[]),
+    ("machines", Use::Machine, &[]),
     ("out", Use::Fills, &[]),
     ("output", Use::Writes, &["csv", "json", "jsonl", "txt"]),
     ("per_thread", Use::Writes, &["csv"]),

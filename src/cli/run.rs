@@ -2,11 +2,12 @@
 //! which it can be repeated.
 //!
 //! Called by [`super::main`]. Every point is a command line, which is read by [`Job::read`] before
-//! anything is simulated, and whose rows go to a directory that nobody sees before the end.
+//! anything is simulated, and whose rows go to a temporary directory until
+//! the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
@@ -29,11 +30,12 @@ use super::Job;
 use crate::report::Format;
 use crate::report::output::{self, Output};
 use crate::report::stop::{Stop, one_line, to_stderr};
+use crate::report::temporary;
 
 /// The name of the manifest among the results.
 const MANIFEST: &str = "manifest.json";
 
-/// The directory among unpublished results for what is none; no result's name begins with a dot.
+/// The subdirectory for files that are not results, whose names never begin with a dot.
 const OWN: &str = ".own";
 
 /// The flags of `sme run`.
@@ -42,8 +44,8 @@ pub struct RunFlags {
     /// Experiment file, or the manifest of an experiment to be repeated
     #[arg(value_name = "EXPERIMENT.toml|MANIFEST.json")]
     experiment: PathBuf,
-    /// Directory of the results [default: the experiment's name without .toml; of a repetition
-    /// with -again behind it]
+    /// Directory of the results [default: the experiment's name without .toml; for a manifest, with
+    /// -again behind it]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     out: Option<PathBuf>,
     /// Write a page for a browser: question, machines, rows, pictures, critical paths, limits
@@ -66,7 +68,7 @@ pub struct RunJob {
     before: Option<Box<Manifest>>,
     scratch: TempDir,
     out: PathBuf,
-    report: Option<Output>,
+    report: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -121,8 +123,17 @@ impl RunJob {
         }
         let mut plots = Vec::new();
         for plot in std::mem::take(&mut self.plots) {
-            let drawn = plot.job.run();
-            let failed = drawn.err().map(|stop| stop.to_string());
+            let drawn = match &plot.job {
+                Job::Plot(job) => job.draw().map(|drawn| drawn.bytes),
+                _ => Ok(Vec::new()),
+            };
+            let failed = match drawn {
+                Ok(bytes) => {
+                    self.put(&plot.name, &bytes)?;
+                    None
+                }
+                Err(stop) => Some(one_line(&self.shown(stop).to_string())),
+            };
             failures.extend(failed.iter().map(|why| format!("{}: {why}", plot.name)));
             plots.push(PlotRecord {
                 picture: plot.name,
@@ -138,7 +149,7 @@ impl RunJob {
             }
         }
         let manifest = Manifest {
-            manifest: Manifest::form(),
+            manifest: manifest::FORM,
             experiment_id: id,
             program: Build::this(),
             arguments: std::env::args_os()
@@ -155,22 +166,29 @@ impl RunJob {
             files,
         };
         self.put(MANIFEST, manifest.text().as_bytes())?;
-        if let Some(mut report) = self.report.take() {
-            let page = page::page(&self.file, &manifest, self.scratch.path(), &paths);
-            report.push(&page)?;
-            report.commit()?;
-        }
-        self.publish(&manifest)?;
-        self.tell(&manifest)?;
+        let page = self
+            .report
+            .as_ref()
+            .map(|_| page::page(&self.file, &manifest, self.scratch.path(), &paths));
         if let Some(before) = &self.before {
             failures.extend(differences(before, &manifest));
         }
+        self.publish(&manifest)?;
+        let mut told = Ok(());
+        if let (Some(path), Some(page)) = (&self.report, page) {
+            told = Output::file("--report", path).and_then(|mut report| {
+                report.push(&page)?;
+                report.commit()
+            });
+        }
+        let told = told.and_then(|()| self.tell(&manifest));
         match failures.first() {
-            None => Ok(()),
-            Some(first) => Err(Stop::Failed(match failures.len() {
+            None => told,
+            Some(first) => Err(Stop::Failed(one_line(&match failures.len() {
                 1 => first.clone(),
-                count => format!("{first} (and {} failures more)", count - 1),
-            })),
+                2 => format!("{first} (and 1 more failure)"),
+                count => format!("{first} (and {} more failures)", count - 1),
+            }))),
         }
     }
 
@@ -193,13 +211,15 @@ impl RunJob {
             let clock = Instant::now();
             let done = ready.job.run();
             let wall_s = clock.elapsed().as_secs_f64();
-            let failed = done.err().map(|stop| one_line(&stop.to_string()));
-            let place = format!("{}: point {number}", run.rows);
-            failures.extend(failed.iter().map(|why| format!("{place}: {why}")));
+            let failed = done.err().map(|stop| self.shown(stop).to_string());
             let before = rows.count();
             let text = fs::read_to_string(&ready.rows).unwrap_or_default();
-            rows.add(&text, id, number)
-                .map_err(|reason| Stop::Failed(format!("{place}: a row {reason}")))?;
+            let added = rows.add(&text, id, number);
+            let failed: Option<String> =
+                failed.or_else(|| added.err().map(|reason| format!("a row {reason}")));
+            let failed = failed.map(|why| one_line(&why));
+            let place = format!("{}: point {number}", run.rows);
+            failures.extend(failed.iter().map(|why| format!("{place}: {why}")));
             // The file is in a directory that is removed in the end.
             let _ = fs::remove_file(&ready.rows);
             let path = ready.path.filter(|path| path.exists());
@@ -229,12 +249,31 @@ impl RunJob {
         fs::write(path, bytes).map_err(|error| Stop::unwritable("--out", &self.out, &error))
     }
 
-    /// Moves all results to their directory, the manifest last.
-    fn publish(&self, manifest: &Manifest) -> Result<(), Stop> {
-        let unwritable = |error| Stop::unwritable("--out", &self.out, &error);
-        fs::create_dir_all(&self.out).map_err(unwritable)?;
-        for name in manifest.files.keys().map(String::as_str).chain([MANIFEST]) {
-            fs::rename(self.scratch.path().join(name), self.out.join(name)).map_err(unwritable)?;
+    /// Moves all results to their directory, the manifest last: without it they are unfinished.
+    ///
+    /// # Errors
+    /// [`Stop::Failed`] if that cannot be done; it names the directory where the results are.
+    fn publish(&mut self, manifest: &Manifest) -> Result<(), Stop> {
+        let scratch = self.scratch.path().to_owned();
+        let moved = || -> io::Result<()> {
+            fs::create_dir_all(&self.out)?;
+            match fs::remove_file(self.out.join(MANIFEST)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            for name in manifest.files.keys().map(String::as_str).chain([MANIFEST]) {
+                fs::rename(scratch.join(name), self.out.join(name))?;
+            }
+            Ok(())
+        };
+        let moved = moved();
+        if let Err(error) = moved {
+            self.scratch.disable_cleanup(true);
+            temporary::keep(&scratch);
+            let (out, kept) = (self.out.display(), scratch.display());
+            return Err(Stop::Failed(one_line(&format!(
+                "--out {out}: cannot be written: {error}; results are in {kept}"
+            ))));
         }
         output::sync_directory(&self.out);
         Ok(())
@@ -248,9 +287,10 @@ impl RunJob {
         };
         for run in &manifest.runs {
             let rows: usize = run.points.iter().map(|point| point.rows).sum();
+            let points = run.points.len();
             line(
                 &run.rows,
-                &format!("{rows} rows of {} points", run.points.len()),
+                &format!("{} of {}", count(rows, "row"), count(points, "point")),
             );
         }
         for plot in manifest.plots.iter().filter(|plot| plot.failed.is_none()) {
@@ -260,12 +300,20 @@ impl RunJob {
         let pictures = manifest.plots.iter().map(|plot| &plot.picture);
         let known: BTreeSet<&String> = rows.chain(pictures).collect();
         for name in manifest.files.keys().filter(|name| !known.contains(name)) {
-            line(name, "of a point");
+            line(name, "written by a point");
         }
-        line(MANIFEST, "repeats it: sme run on this file");
+        line(MANIFEST, "sme run repeats the experiment from it");
         let mut stdout = Output::stdout();
         stdout.push(&text)?;
         stdout.commit()
+    }
+}
+
+/// "1 row", "2 rows".
+fn count(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
     }
 }
 

@@ -41,9 +41,14 @@ impl Stop {
 
     /// The same, with `place` in front.
     pub fn at(self, place: &str) -> Self {
+        self.map(|reason| format!("{place}: {reason}"))
+    }
+
+    /// The same with another text of the reason.
+    pub fn map(self, text: impl FnOnce(String) -> String) -> Self {
         match self {
-            Self::Input(reason) => Self::Input(format!("{place}: {reason}")),
-            Self::Failed(reason) => Self::Failed(format!("{place}: {reason}")),
+            Self::Input(reason) => Self::Input(text(reason)),
+            Self::Failed(reason) => Self::Failed(text(reason)),
             other => other,
         }
     }

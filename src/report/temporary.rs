@@ -62,10 +62,21 @@ pub fn remove_all() {
 fn remove(which: impl Fn(&Path) -> bool) {
     for path in MADE.lock().extract_if(.., |path| which(path)) {
         // It may have been renamed or removed already.
-        let _ = match path.is_dir() {
-            true => fs::remove_dir_all(path),
-            false => fs::remove_file(path),
-        };
+        match path.is_dir() {
+            true => remove_directory(&path),
+            false => drop(fs::remove_file(path)),
+        }
+    }
+}
+
+/// Removes a directory to which other threads may still be writing.
+fn remove_directory(path: &Path) {
+    const TRIES: usize = 1_000;
+    for _ in 0..TRIES {
+        match fs::remove_dir_all(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => std::thread::yield_now(),
+            _ => return,
+        }
     }
 }
 

@@ -42,6 +42,11 @@ fn no_result_replaces_what_is_read_or_another_result() {
             "{command}: {complaint}"
         );
     }
+    let complaint = refused(
+        directory.path(),
+        "mpi compare --machines scc,m.toml --format csv -o m.toml",
+    );
+    assert!(complaint.contains("is a file that is read"), "{complaint}");
     for (arguments, named) in [
         ("litmus ok -o ./ok", "-o ./ok: is a file that is read"),
         (

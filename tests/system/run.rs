@@ -200,7 +200,7 @@ fn a_wrong_file_is_refused_in_a_line_and_leaves_nothing() {
         ),
         (
             format!("{run}flags = {{ colour = 1 }}"),
-            "point 0: unexpected argument '--colour'",
+            "flags: 'colour' is not known; did you mean 'columns'?",
         ),
         (
             format!("{run}flags = {{ machine = 'no.toml' }}"),
@@ -233,7 +233,7 @@ fn a_wrong_file_is_refused_in_a_line_and_leaves_nothing() {
         ),
         (
             format!("{run}{}", plot.replace("a.csv", "b.csv")),
-            "\"b.csv\" is no file that",
+            "\"b.csv\" is no run",
         ),
         (
             format!("{run}{}", plot.replace("a.svg", "a.gif")),
@@ -265,7 +265,7 @@ fn a_wrong_file_is_refused_in_a_line_and_leaves_nothing() {
     complaint(root, "run none.toml", 2);
     complaint(root, "run .", 2);
     fs::write(root.join("x.toml"), [0xff, 0xfe]).unwrap();
-    assert!(complaint(root, "run x.toml", 2).contains("is no UTF-8"));
+    assert!(complaint(root, "run x.toml", 2).contains("is not UTF-8 text"));
     fs::write(root.join("x.toml"), "{}").unwrap();
     assert!(complaint(root, "run x.toml", 2).contains("is no manifest"));
 }
@@ -277,7 +277,10 @@ fn files_of_others_stay() {
     fs::create_dir(root.join("out")).unwrap();
     fs::write(root.join("out/latency.csv"), "mine").unwrap();
     let told = complaint(root, "run e.toml --out out", 2);
-    assert!(told.contains("no experiment wrote it"), "{told}");
+    assert!(
+        told.contains("manifest.json there does not list it"),
+        "{told}"
+    );
     assert_eq!(
         fs::read_to_string(root.join("out/latency.csv")).unwrap(),
         "mine"
@@ -304,6 +307,122 @@ fn files_of_others_stay() {
     fs::rename(root.join("mine.toml"), root.join("a.toml")).unwrap();
     done(root, "run x.toml --out .");
     assert!(root.join("x.json").exists());
+}
+
+/// What would lose results is known before anything is simulated, and what cannot be foreseen keeps
+/// them.
+#[test]
+fn no_result_is_lost() {
+    let directory = prepared();
+    let root = directory.path();
+    fs::write(root.join("file"), "").unwrap();
+    for (out, named) in [
+        ("file/sub", "file is no directory"),
+        ("file", "file is no directory"),
+    ] {
+        let told = complaint(root, &format!("run e.toml --out {out}"), 2);
+        assert!(told.contains(named), "{out}: {told}");
+    }
+    done(root, "run e.toml");
+    // A result that somebody has changed, or that is a directory now, stays.
+    fs::write(root.join("e/latency.csv"), "mine").unwrap();
+    let told = complaint(root, "run e.toml", 2);
+    assert!(told.contains("is not what the experiment wrote"), "{told}");
+    assert_eq!(
+        fs::read_to_string(root.join("e/latency.csv")).unwrap(),
+        "mine"
+    );
+    fs::remove_file(root.join("e/latency.csv")).unwrap();
+    fs::remove_file(root.join("e/latency.svg")).unwrap();
+    fs::create_dir(root.join("e/latency.svg")).unwrap();
+    let told = complaint(root, "run e.toml", 2);
+    assert!(told.contains("is not a regular file"), "{told}");
+    assert!(
+        !root.join("e/latency.csv").exists(),
+        "nothing was published"
+    );
+    fs::remove_dir(root.join("e/latency.svg")).unwrap();
+
+    // The page may be among the results, also the first time; a report that cannot be written
+    // costs no result.
+    done(root, "run e.toml --out new --report new/r.html");
+    assert!(root.join("new/r.html").exists());
+    #[cfg(target_os = "linux")]
+    {
+        let told = complaint(root, "run e.toml --report /dev/full", 2);
+        assert!(told.contains("cannot be written"), "{told}");
+        assert!(root.join("e/manifest.json").exists() && root.join("e/latency.csv").exists());
+    }
+    let left: Vec<String> = names(root);
+    assert!(left.iter().all(|name| !name.starts_with('.')), "{left:?}");
+}
+
+/// Names of flags lead to no file, and files of machines are found from the experiment by every
+/// command.
+#[test]
+fn an_experiment_writes_its_results_alone() {
+    let directory = prepared();
+    let root = directory.path();
+    fs::create_dir(root.join("sub,dir")).unwrap();
+    fs::rename(root.join("mine.toml"), root.join("sub,dir/mine.toml")).unwrap();
+    let run = |flags: &str| {
+        let text = format!("[[runs]]\nrows = 'a.csv'\ncommand = 'barrier'\nflags = {{ {flags} }}");
+        fs::write(root.join("sub,dir/x.toml"), text).unwrap();
+    };
+    for flags in [
+        "'timeline=../evil' = ''",
+        "'timeline=/evil' = '-.pftrace'",
+        "help = true",
+        "'' = true",
+    ] {
+        run(flags);
+        let told = complaint(root, "run sub,dir/x.toml", 2);
+        assert!(
+            told.starts_with("sme: sub,dir/x.toml: line 1: "),
+            "{flags}: {told}"
+        );
+    }
+    run("nodes = 2, cores = 1, episodes = 1, machine = 'mine.toml'");
+    done(root, "run sub,dir/x.toml");
+    let machines = |file: &str| manifest(&root.join(file))["machines"].clone();
+    assert_eq!(machines("x/manifest.json")[0]["machine"], "mine.toml");
+
+    fs::create_dir(root.join("plain")).unwrap();
+    fs::rename(root.join("sub,dir/mine.toml"), root.join("plain/mine.toml")).unwrap();
+    fs::write(
+        root.join("plain/c.toml"),
+        "[[runs]]\nrows = 'c.csv'\ncommand = 'mpi compare'\n\
+         flags = { machines = 'mine.toml,scc', ranks = 2, rounds = 1 }",
+    )
+    .unwrap();
+    done(root, "run plain/c.toml");
+    assert_eq!(machines("c/manifest.json").as_array().unwrap().len(), 2);
+    fs::remove_dir_all(root.join("plain")).unwrap();
+    done(root, "run c/manifest.json");
+    assert_eq!(names(root), ["c", "c-again", "e.toml", "sub,dir", "x"]);
+}
+
+/// A failure is told though nobody reads stdout.
+#[cfg(unix)]
+#[test]
+fn a_closed_stdout_hides_no_failure() {
+    let directory = prepared();
+    let root = directory.path();
+    done(root, "run e.toml");
+    let said = fs::read_to_string(root.join("e/manifest.json")).unwrap();
+    let hash = manifest(&root.join("e/manifest.json"))["files"]["latency.csv"].clone();
+    fs::write(
+        root.join("m.json"),
+        said.replace(hash.as_str().unwrap(), "00"),
+    )
+    .unwrap();
+    let line = format!("{} run m.json >&-; echo $?", env!("CARGO_BIN_EXE_sme"));
+    let output = std::process::Command::new("sh")
+        .args(["-c", &line])
+        .current_dir(root)
+        .output()
+        .unwrap();
+    assert_eq!(text(&output.stdout), "1\n", "{}", text(&output.stderr));
 }
 
 /// A point that fails is told, in the manifest and on the page; the others have their rows.
@@ -342,7 +461,9 @@ fn a_signal_leaves_nothing() {
     let root = directory.path();
     fs::write(
         root.join("long.toml"),
-        "[[runs]]\nrows = 'a.csv'\ncommand = 'barrier'\nflags = { episodes = 10000000 }",
+        "[[runs]]\nrows = 'a.csv'\ncommand = 'barrier'\n\
+         flags = { episodes = 100, seed = [1, 2, 3, 4, 5, 6, 7, 8], nodes = [8, 16, 32, 64], \
+         timeline = 't{point}.pftrace' }",
     )
     .unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_sme"))
@@ -351,8 +472,19 @@ fn a_signal_leaves_nothing() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    while names(root).len() < 2 {
-        std::thread::sleep(Duration::from_millis(10));
+    // Until it writes there.
+    let is_writing = || {
+        names(root).iter().any(|name| {
+            name.starts_with('.')
+                && !names(&root.join(name)).contains(&"a.csv".to_owned())
+                && names(&root.join(name))
+                    .iter()
+                    .any(|name| name.starts_with('t'))
+        })
+    };
+    while !is_writing() {
+        assert!(child.try_wait().unwrap().is_none(), "it has ended");
+        std::thread::sleep(Duration::from_millis(1));
     }
     let signal = Command::new("kill").arg(child.id().to_string()).status();
     assert!(signal.unwrap().success());

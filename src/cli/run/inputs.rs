@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::report::stop::Stop;
 
 /// The most bytes of a file that an experiment reads: a manifest holds all of it.
-const MAX_BYTES: u64 = 4 << 20;
+pub const MAX_BYTES: u64 = 4 << 20;
 
 /// A file that an experiment reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,7 +67,8 @@ impl Inputs {
             Source::Directory(directory) => directory.join(name),
             Source::Manifest(directory, inputs) => {
                 let at = inputs.iter().position(|input| input.file == name);
-                let at = at.ok_or_else(|| Stop::flag(name, "is not in the manifest"))?;
+                let at =
+                    at.ok_or_else(|| Stop::flag(name, "is not among the manifest's inputs"))?;
                 let base = Path::new(name).file_name().unwrap_or(name.as_ref());
                 let path = directory.join(format!("{at}-{}", base.to_string_lossy()));
                 if !self.met.contains_key(name) {
@@ -102,7 +103,7 @@ impl Inputs {
 
 fn read(name: &str, path: &Path) -> Result<Input, Stop> {
     let shown = path.display().to_string();
-    let text = text_of(path).map_err(|reason| Stop::flag(&shown, reason))?;
+    let text = text_of(path, MAX_BYTES).map_err(|reason| Stop::flag(&shown, reason))?;
     Ok(Input {
         file: name.to_owned(),
         sha256: sha256(text.as_bytes()),
@@ -110,21 +111,21 @@ fn read(name: &str, path: &Path) -> Result<Input, Stop> {
     })
 }
 
-/// The text of the file at `path`.
+/// The text of the file at `path`, which has at most `most` bytes.
 ///
 /// # Errors
 /// Why it cannot be read, or that it is too large, or no text.
-pub fn text_of(path: &Path) -> Result<String, String> {
+pub fn text_of(path: &Path, most: u64) -> Result<String, String> {
     let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
     let metadata = fs::metadata(path).map_err(unreadable)?;
     if !metadata.is_file() {
-        return Err("is no file".into());
+        return Err("is not a regular file".into());
     }
-    if metadata.len() > MAX_BYTES {
-        return Err(format!("is larger than {} MiB", MAX_BYTES >> 20));
+    if metadata.len() > most {
+        return Err(format!("is larger than {} MiB", most >> 20));
     }
     let bytes = fs::read(path).map_err(unreadable)?;
-    String::from_utf8(bytes).map_err(|_| "is no UTF-8".into())
+    String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".into())
 }
 
 /// The SHA-256 of `bytes`, in hexadecimal digits.

@@ -5,10 +5,15 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::inputs::{Input, sha256};
+use super::points;
 use crate::report::stop::{Stop, one_line};
 
 /// The form of manifests that this program writes and reads.
-const FORM: u32 = 1;
+pub const FORM: u32 = 1;
+
+/// The most bytes of a manifest: it holds the texts of an experiment's inputs, and a line for
+/// each of its points.
+pub const MAX_BYTES: u64 = 1 << 30;
 
 /// A manifest, a JSON object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -159,18 +164,31 @@ impl Manifest {
     /// # Errors
     /// [`Stop::Input`] where it is no manifest, or contents do not have their hashes.
     pub fn parse(file: &str, text: &str) -> Result<Self, Stop> {
-        let read: Self = serde_json::from_str(text)
-            .map_err(|error| Stop::flag(file, format!("is no manifest: {error}")))?;
-        if read.manifest != FORM {
-            let reason = format!("is a manifest of form {}, not {FORM}", read.manifest);
+        // A later form may have other keys.
+        #[derive(Deserialize)]
+        struct Form {
+            manifest: u32,
+        }
+        let none = |error| Stop::flag(file, format!("is no manifest: {error}"));
+        let Form { manifest } = serde_json::from_str(text).map_err(none)?;
+        if manifest != FORM {
+            let reason = format!("is a manifest of form {manifest}, not {FORM}");
             return Err(Stop::flag(file, reason));
         }
+        let read: Self = serde_json::from_str(text).map_err(none)?;
+        points::file_name(&read.experiment.file)
+            .map_err(|reason| Stop::flag(&format!("{file}: experiment.file"), reason))?;
         let changed = |input: &Input| sha256(input.text.as_bytes()) != input.sha256;
         let inputs = read.inputs.iter().chain([&read.experiment]);
         let changed: Vec<&Input> = inputs.filter(|input| changed(input)).collect();
         if let Some(input) = changed.first() {
             let name = one_line(&input.file);
             let reason = format!("the text of {name} does not have the SHA-256 beside it");
+            return Err(Stop::flag(file, reason));
+        }
+        let all = read.inputs.iter().chain([&read.experiment]);
+        if experiment_id(all) != read.experiment_id {
+            let reason = "experiment_id is not that of the experiment and its inputs";
             return Err(Stop::flag(file, reason));
         }
         Ok(read)
@@ -181,11 +199,6 @@ impl Manifest {
         // Its keys are text and its numbers finite: nothing of it has no JSON.
         let text = serde_json::to_string_pretty(self).unwrap_or_default();
         text + "\n"
-    }
-
-    /// The form that this program writes.
-    pub const fn form() -> u32 {
-        FORM
     }
 }
 

@@ -31,7 +31,8 @@ pub fn page(
     paths: &BTreeMap<usize, PathBuf>,
 ) -> String {
     let name = &manifest.experiment.file;
-    let title = file.question.as_deref().unwrap_or(name);
+    let question = file.question.as_deref().map(str::trim);
+    let title = question.filter(|text| !text.is_empty()).unwrap_or(name);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -96,6 +97,7 @@ fn failures(manifest: &Manifest) -> Markup {
 
 fn notes(file: &ExperimentFile) -> Markup {
     let notes = file.notes.as_deref().unwrap_or_default();
+    let notes = notes.replace("\r\n", "\n");
     html! {
         @for paragraph in notes.split("\n\n").filter(|text| !text.trim().is_empty()) {
             p { (paragraph.trim()) }
@@ -165,8 +167,8 @@ fn rows(run: &RunRecord, directory: &Path, is_drawn: bool) -> Markup {
         let cell = record.iter().find(|(known, _)| known == key);
         cell.map(|(_, cell)| cell.to_text()).unwrap_or_default()
     };
-    let is_number = |key: &str| {
-        let cells = all.iter().flatten().filter(|(known, _)| known == key);
+    let is_number = |key: &&str| {
+        let cells = all.iter().flatten().filter(|(known, _)| known == *key);
         let mut cells = cells.map(|(_, cell)| cell);
         cells.all(|cell| cell.is_number() || cell.to_text().is_empty())
     };
@@ -180,6 +182,7 @@ fn rows(run: &RunRecord, directory: &Path, is_drawn: bool) -> Markup {
         _ => (varying, equal),
     };
     shown.sort_by_key(|key| *key != POINT);
+    let shown: Vec<(&str, bool)> = shown.iter().map(|key| (*key, is_number(key))).collect();
     let default_picture = match is_drawn && all.len() > 1 {
         true => draw(&[path], &[]),
         false => None,
@@ -202,12 +205,12 @@ fn rows(run: &RunRecord, directory: &Path, is_drawn: bool) -> Markup {
             @if !shown.is_empty() {
                 div.wide {
                     table {
-                        thead { tr { @for key in &shown { th scope="col" { (key) } } } }
+                        thead { tr { @for (key, _) in &shown { th scope="col" { (key) } } } }
                         tbody {
                             @for record in all.iter().take(MAX_ROWS) {
                                 tr {
-                                    @for key in &shown {
-                                        td.number[is_number(key)] { (text(record, key)) }
+                                    @for (key, is_number) in &shown {
+                                        td.number[*is_number] { (text(record, key)) }
                                     }
                                 }
                             }
@@ -367,8 +370,8 @@ fn repetition(manifest: &Manifest) -> Markup {
             h2 { "Repetition" }
             p {
                 code { "sme run manifest.json" }
-                " repeats the experiment and compares every file. It was run by "
-                (manifest.program) " at " (manifest.began) ", in "
+                " repeats the experiment and compares every file. These results are of "
+                (manifest.program) ", begun at " (manifest.began) "; they took "
                 (format!("{:.1}", manifest.wall_s)) " s on "
                 @if let Some(processor) = &host.processor { (processor) ", " }
                 (host.threads) " threads, " (host.system) "."

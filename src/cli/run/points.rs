@@ -12,6 +12,9 @@ use crate::cli::paths::{Use, use_of};
 use crate::report::Format;
 use crate::report::stop::Stop;
 
+/// The machines of an experiment file, and whether a point sets a constant itself.
+type Machines<'m> = (&'m BTreeMap<String, Variant>, &'m dyn Fn(&str) -> bool);
+
 /// What stands for the point's number in the name of a file that each point writes.
 const POINT: &str = "{point}";
 
@@ -67,12 +70,7 @@ pub fn command<'c>(root: &'c Command, words: &str) -> Result<&'c Command, String
 }
 
 fn writes_rows(command: &Command) -> bool {
-    let has = |id: &str| {
-        command
-            .get_arguments()
-            .any(|argument| argument.get_id() == id)
-    };
-    has("output") && !["plot", "run"].contains(&command.get_name())
+    takes(command, "output") && !["plot", "run"].contains(&command.get_name())
 }
 
 fn collect(command: &Command, words: &str, known: &mut Vec<String>) {
@@ -118,7 +116,8 @@ pub fn file_name(name: &str) -> Result<(), String> {
     match is_name && is_shown && name.len() <= MAX_NAME && !name.contains('\\') {
         true => Ok(()),
         false => Err(format!(
-            "{name:?}: write the name of a file, without a directory"
+            "{name:?}: write the name of a file, without a directory, and without a dot or dash in \
+             front"
         )),
     }
 }
@@ -147,7 +146,12 @@ pub fn points(
         for at in 0..count {
             let chosen = combination(&settings, at);
             let mut arguments = Vec::new();
-            for (flag, value) in chosen {
+            let is_set = |constant: &str| {
+                let mut flags = chosen.iter().map(|(flag, _)| *flag);
+                flags.any(|flag| constant_of(flag) == Some(constant))
+            };
+            for (flag, value) in &chosen {
+                let machines: Machines<'_> = (machines, &is_set);
                 add(&mut arguments, command, flag, value, machines)?;
             }
             // A positional argument may be taken for the value of a flag before it.
@@ -197,13 +201,8 @@ pub fn plot_arguments(command: &Command, settings: &[Setting]) -> Result<Vec<Str
             _ => vec![Scalar::Text(texts.join(","))],
         };
         for value in &values {
-            add(
-                &mut arguments,
-                command,
-                &setting.flag,
-                value,
-                &BTreeMap::new(),
-            )?;
+            let no_machines: Machines<'_> = (&BTreeMap::new(), &|_| false);
+            add(&mut arguments, command, &setting.flag, value, no_machines)?;
         }
     }
     let plain = arguments.iter().flat_map(|argument| argument.plain());
@@ -238,6 +237,55 @@ impl Point {
             line.extend(argument.plain());
         }
         Ok(line)
+    }
+
+    /// The machines of its command line: the name of each in the experiment file, and the name or
+    /// path by which it is loaded.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn machines(
+        &self,
+        command: &Command,
+        inputs: &mut Inputs,
+    ) -> Result<Vec<(String, String)>, Stop> {
+        let said = self
+            .arguments
+            .iter()
+            .filter_map(|argument| match &argument.value {
+                Some(Word::Machines(names)) => Some(names.clone()),
+                _ => None,
+            });
+        let said: Vec<String> = said.collect();
+        let of_machines =
+            |argument: &&clap::Arg| use_of(argument.get_id().as_str()) == Some(Use::Machine);
+        let defaults = command.get_arguments().filter(of_machines);
+        let defaults = defaults.flat_map(|argument| argument.get_default_values());
+        let defaults: Vec<String> = defaults
+            .map(|names| names.to_string_lossy().into_owned())
+            .collect();
+        let lists = if said.is_empty() { defaults } else { said };
+        let names = lists
+            .iter()
+            .flat_map(|names| names.split(',').map(str::trim));
+        names
+            .map(|name| Ok((name.to_owned(), loaded(name, inputs)?)))
+            .collect()
+    }
+
+    /// The seed of what it draws, if it draws anything.
+    pub fn seed(&self, command: &Command) -> Option<String> {
+        let is_seed = |argument: &&Argument| argument.flag.as_deref() == Some("--seed");
+        let said = self.arguments.iter().find(is_seed);
+        let default = || {
+            let argument = find(command, "seed")?;
+            let value = argument.get_default_values().first()?;
+            Some(value.to_string_lossy().into_owned())
+        };
+        match said.and_then(|argument| argument.value.as_ref()) {
+            Some(Word::Plain(seed)) => Some(seed.clone()),
+            _ => default(),
+        }
     }
 
     /// The files that it writes beside its rows.
@@ -280,6 +328,14 @@ impl Argument {
     }
 }
 
+/// The name or path by which the machine is loaded that an experiment file calls `name`.
+pub fn loaded(name: &str, inputs: &mut Inputs) -> Result<String, Stop> {
+    match name.ends_with(".toml") {
+        true => Ok(inputs.path(name)?.to_string_lossy().into_owned()),
+        false => Ok(name.to_owned()),
+    }
+}
+
 /// The path, or the name, that `word` stands for.
 fn resolved(
     word: &Word,
@@ -293,11 +349,10 @@ fn resolved(
         Word::Read(name) => text_of(inputs.path(name)?),
         Word::Written(name) => text_of(directory.join(name.replace(POINT, &number.to_string()))),
         Word::Machines(names) => {
-            let path = |name: &str| match name.trim().ends_with(".toml") {
-                true => inputs.path(name.trim()).map(text_of),
-                false => Ok(name.to_owned()),
-            };
-            let paths: Vec<String> = names.split(',').map(path).collect::<Result<_, _>>()?;
+            let names = names.split(',').map(str::trim);
+            let paths: Vec<String> = names
+                .map(|name| loaded(name, inputs))
+                .collect::<Result<_, _>>()?;
             paths.join(",")
         }
     })
@@ -320,53 +375,66 @@ fn refuse(command: &Command, setting: &Setting) -> Result<(), String> {
     let id = flag.replace('-', "_");
     let why = match id.as_str() {
         "output" | "format" if command.get_name() == "plot" => {
-            "the name of the picture, picture = \"FILE.svg\", says it"
+            "the file follows from picture = \"FILE.svg\""
         }
-        "output" | "format" => "the name of the rows' file, rows = \"FILE.csv\", says it",
+        "output" | "format" => "the format and the file follow from rows = \"FILE.csv\"",
         "no_host" => "what depends on the host is in the manifest, never in rows",
         "resume" => "every run begins anew",
+        "help" | "version" => "it runs nothing",
         id if use_of(id) == Some(Use::Fills) => "it writes a directory of its own",
         _ => return Ok(()),
     };
-    Err(format!("{flag}: has no place here: {why}"))
+    Err(format!("{flag}: is not allowed here: {why}"))
 }
 
 /// The argument of `command` that an experiment file calls `flag`.
 fn find<'c>(command: &'c Command, flag: &str) -> Option<&'c clap::Arg> {
-    command.get_arguments().find(|argument| {
-        argument.get_long() == Some(flag) || argument.is_positional() && argument.get_id() == flag
-    })
+    let mut arguments = command.get_arguments();
+    arguments.find(|argument| name_of(argument) == Some(flag))
 }
 
-/// Adds the argument, or the arguments, of `flag` with `value`. A flag that the command does not
-/// know is left to the command to refuse.
+/// The name by which an experiment file calls an argument: a flag's, or that of a positional one.
+fn name_of(argument: &clap::Arg) -> Option<&str> {
+    match argument.is_positional() {
+        true => Some(argument.get_id().as_str()),
+        false => argument.get_long(),
+    }
+}
+
+/// The constant that a setting overrides, if it is one of [`SET`].
+fn constant_of(flag: &str) -> Option<&str> {
+    flag.strip_prefix(SET)?.strip_prefix(' ')
+}
+
+/// Adds the argument, or the arguments, of `flag` with `value`. With the machines of the file comes
+/// whether the point itself sets a constant.
+///
+/// # Errors
+/// A flag that the command does not have, or a value that it cannot have.
 fn add(
     arguments: &mut Vec<Argument>,
     command: &Command,
     flag: &str,
     value: &Scalar,
-    machines: &BTreeMap<String, Variant>,
+    (machines, is_set): Machines<'_>,
 ) -> Result<(), String> {
     let set = |(key, value): (&str, &str)| Argument {
         flag: Some(format!("--{SET}")),
         value: Some(Word::Plain(format!("{key}={value}"))),
     };
-    if let Some(constant) = flag
-        .strip_prefix(SET)
-        .and_then(|rest| rest.strip_prefix(' '))
-    {
+    if let Some(constant) = constant_of(flag) {
         let Scalar::Text(value) = value else {
             return Err(format!("set: {constant} must have a value"));
         };
         arguments.push(set((constant, value)));
         return Ok(());
     }
-    let known = find(command, flag);
-    let takes_value = known.is_none_or(|known| known.get_action().takes_values());
-    let name = match known {
-        Some(known) if known.is_positional() => None,
-        _ => Some(format!("--{flag}")),
+    let Some(known) = find(command, flag) else {
+        let names: Vec<&str> = command.get_arguments().filter_map(name_of).collect();
+        return Err(format!("flags: {}", names::unknown(flag, &names)));
     };
+    let takes_value = known.get_action().takes_values();
+    let name = (!known.is_positional()).then(|| format!("--{flag}"));
     let text = match (value, takes_value) {
         (Scalar::Given(false), false) => return Ok(()),
         (Scalar::Given(true), false) => {
@@ -379,13 +447,12 @@ fn add(
         (Scalar::Text(_), false) => {
             return Err(format!("{flag}: takes no value; write true or false"));
         }
-        (Scalar::Given(_), true) if known.is_some() => {
+        (Scalar::Given(_), true) => {
             return Err(format!("{flag}: takes a value, not true or false"));
         }
-        (Scalar::Given(given), true) => given.to_string(),
         (Scalar::Text(text), true) => text.clone(),
     };
-    let to = known.and_then(|known| use_of(known.get_id().as_str()));
+    let to = use_of(known.get_id().as_str());
     let word = match to {
         Some(Use::Machine) => {
             let names: Vec<&str> = text.split(',').map(str::trim).collect();
@@ -396,7 +463,8 @@ fn add(
                         value: Some(Word::Machines(variant.base.clone())),
                     });
                     let overrides = variant.overrides()?;
-                    let overrides = overrides.iter();
+                    // The point's own value takes the place of the machine's.
+                    let overrides = overrides.iter().filter(|(key, _)| !is_set(key));
                     arguments.extend(overrides.map(|(key, value)| set((key, value))));
                     return Ok(());
                 }
@@ -465,9 +533,9 @@ mod tests {
         for (command, flags, complaint) in [
             ("plot", "", "command: "),
             ("barriers", "", "command: "),
-            ("barrier", "output = 'x.csv'", "output: has no place here"),
-            ("barrier", "no-host = true", "no-host: has no place here"),
-            ("rtl verilog", "out = 'v'", "out: has no place here"),
+            ("barrier", "output = 'x.csv'", "output: is not allowed here"),
+            ("barrier", "no-host = true", "no-host: is not allowed here"),
+            ("rtl verilog", "out = 'v'", "out: is not allowed here"),
             ("barrier", "explain = 'yes'", "explain: takes no value"),
             ("barrier", "nodes = true", "nodes: takes a value"),
             ("barrier", "nodes = []", "nodes: the list is empty"),

@@ -1,16 +1,16 @@
 //! Reads an experiment: its file, all its command lines, and whether its results have a place.
 //! Nothing is simulated.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Command;
-use sme_sim::machine::Machine;
+use sme_sim::machine::{Builtin, Machine};
 
 use super::file::{self, ExperimentFile};
 use super::inputs::{self, Input, Inputs, sha256};
-use super::manifest::{MachineText, Manifest};
+use super::manifest::{self, MachineText, Manifest};
 use super::points::{self, Point};
 use super::{MANIFEST, OWN, Picture, PointsOfRun, Ready, RunFlags, RunJob, text, words};
 use crate::cli::{self, Job};
@@ -29,11 +29,15 @@ impl RunJob {
     /// [`Stop::Input`] with the file and the line of the run whose command line cannot be taken.
     pub fn read(flags: &RunFlags) -> Result<Self, Stop> {
         let shown = flags.experiment.display().to_string();
-        let text =
-            inputs::text_of(&flags.experiment).map_err(|reason| Stop::flag(&shown, reason))?;
-        let text = text.trim_start_matches('\u{feff}');
-        let before = match text.trim_start().starts_with('{') {
-            true => Some(Box::new(Manifest::parse(&shown, text)?)),
+        let text = inputs::text_of(&flags.experiment, manifest::MAX_BYTES)
+            .map_err(|reason| Stop::flag(&shown, reason))?;
+        let without_mark = text.trim_start_matches('\u{feff}').trim_start();
+        let before = match without_mark.starts_with('{') {
+            true => Some(Box::new(Manifest::parse(&shown, without_mark)?)),
+            false if text.len() as u64 > inputs::MAX_BYTES => {
+                let reason = format!("is larger than {} MiB", inputs::MAX_BYTES >> 20);
+                return Err(Stop::flag(&shown, reason));
+            }
             false => None,
         };
         let experiment = match &before {
@@ -41,7 +45,7 @@ impl RunJob {
             None => Input {
                 file: name_of(&flags.experiment),
                 sha256: sha256(text.as_bytes()),
-                text: text.to_owned(),
+                text,
             },
         };
         let place = match &before {
@@ -53,7 +57,11 @@ impl RunJob {
             Some(out) => out.clone(),
             None => default_out(&experiment.file, before.is_some()),
         };
-        let scratch = temporary::directory_in(existing(&out))
+        if out.to_str().is_none() {
+            let flag = format!("--out {}", out.display());
+            return Err(Stop::flag(&flag, "the name is not UTF-8 text"));
+        }
+        let scratch = temporary::directory_in(existing(&out)?)
             .map_err(|error| Stop::unwritable("--out", &out, &error))?;
         let own = scratch.path().join(OWN);
         fs::create_dir(&own).map_err(|error| Stop::unwritable("--out", &out, &error))?;
@@ -61,10 +69,13 @@ impl RunJob {
             Some(before) => Inputs::of_manifest(before.inputs.clone(), &own),
             None => Inputs::beside(output::directory(&flags.experiment)),
         };
-        let report = match &flags.report {
-            Some(path) => Some(Output::file("--report", path)?),
-            None => None,
-        };
+        // Whether it can be written; the directory of the results may not be there yet.
+        let report = flags.report.clone();
+        if let Some(path) = report.as_deref()
+            && (out.is_dir() || output::directory(path) != out)
+        {
+            drop(Output::file("--report", path)?);
+        }
         let mut run = Self {
             file,
             experiment,
@@ -89,23 +100,15 @@ impl RunJob {
     fn read_machines(&mut self, place: &str) -> Result<(), Stop> {
         for (name, variant) in &self.file.machines {
             let place = format!("{place}: machines.{}", one_line(name));
-            let known = Machine::builtins()
-                .iter()
-                .any(|builtin| builtin.name == *name);
-            if known || name.ends_with(".toml") || name.contains(',') {
-                let reason = "the name is that of a built-in machine or of a file";
+            let is_word = !name.is_empty() && !name.contains([',', ' ']);
+            if builtin(name).is_some() || name.ends_with(".toml") || !is_word {
+                let reason = "the name must be a word that is no built-in machine and no file";
                 return Err(Stop::flag(&place, reason));
             }
             let overrides = variant.overrides();
             let overrides = overrides.map_err(|reason| Stop::flag(&place, reason))?;
-            let base = match variant.base.ends_with(".toml") {
-                true => self
-                    .inputs
-                    .path(&variant.base)?
-                    .to_string_lossy()
-                    .into_owned(),
-                false => variant.base.clone(),
-            };
+            let base = points::loaded(&variant.base, &mut self.inputs);
+            let base = base.map_err(|stop| stop.at(&place))?;
             Machine::load(&base)
                 .and_then(|machine| machine.with(&overrides))
                 .map_err(|error| Stop::flag(&place, error))?;
@@ -134,7 +137,7 @@ impl RunJob {
                 }
                 let has_path = ready.len() < MAX_PATHS;
                 let read = self.ready(&point, command, format, number, has_path);
-                ready.push(read.map_err(|stop| stop.at(&place))?);
+                ready.push(read.map_err(|stop| self.shown(stop).at(&place))?);
                 number += 1;
             }
             self.runs.push(PointsOfRun {
@@ -186,7 +189,10 @@ impl RunJob {
             Some(job) => job,
             None => Job::read(words(&line))?,
         };
-        let seed = self.look_at(&point.written(), &line)?;
+        for (name, path) in point.machines(command, &mut self.inputs)? {
+            self.record_machine(&name, &path)?;
+        }
+        let seed = point.seed(command);
         Ok(Ready {
             number,
             arguments: point.written(),
@@ -197,48 +203,29 @@ impl RunJob {
         })
     }
 
-    /// Takes note of the machines of a command line, `written` as in the experiment file and as it
-    /// is run; returns its seed.
-    fn look_at(&mut self, written: &[String], line: &[String]) -> Result<Option<String>, Stop> {
-        let matches = |line: &[String]| {
-            let matches = cli::command().try_get_matches_from(words(line));
-            matches.map_err(|error| cli::stopped(&error))
-        };
-        let values = |matches: &clap::ArgMatches, id: &str| -> Vec<String> {
-            let mut leaf = matches;
-            while let Some((_, inner)) = leaf.subcommand() {
-                leaf = inner;
-            }
-            let raw = leaf.try_get_raw(id).ok().flatten().into_iter().flatten();
-            raw.map(|value| value.to_string_lossy().into_owned())
-                .collect()
-        };
-        let (names, read) = (matches(written)?, matches(line)?);
-        let seed = values(&read, "seed").pop();
-        let [names, paths] = [names, read].map(|matches| values(&matches, "machine").join(","));
-        for (name, path) in names.split(',').zip(paths.split(',')) {
-            let known = self.machines.iter().any(|known| known.machine == name);
-            // The command has loaded it; a name that is none is its own matter.
-            let Ok(machine) = Machine::load(path) else {
-                continue;
-            };
-            if !known {
-                let builtin = Machine::builtins()
-                    .iter()
-                    .find(|builtin| builtin.name == path);
-                let text = match builtin {
-                    Some(builtin) => builtin.text.to_owned(),
-                    None => inputs::text_of(Path::new(path))
-                        .map_err(|reason| Stop::flag(path, reason))?,
-                };
-                self.machines.push(MachineText {
-                    machine: name.to_owned(),
-                    machine_hash: machine.hash().to_owned(),
-                    text,
-                });
-            }
+    /// Records the machine that the experiment file calls `name`, which is loaded from `path`.
+    fn record_machine(&mut self, name: &str, path: &str) -> Result<(), Stop> {
+        if self.machines.iter().any(|known| known.machine == name) {
+            return Ok(());
         }
-        Ok(seed)
+        let machine = Machine::load(path).map_err(|error| Stop::flag("--machine", error))?;
+        let text = match builtin(path) {
+            Some(builtin) => builtin.text.to_owned(),
+            None => inputs::text_of(Path::new(path), inputs::MAX_BYTES)
+                .map_err(|reason| Stop::flag(path, reason))?,
+        };
+        self.machines.push(MachineText {
+            machine: name.to_owned(),
+            machine_hash: machine.hash().to_owned(),
+            text,
+        });
+        Ok(())
+    }
+
+    /// `stop` with the names of results as the experiment file has them.
+    pub(super) fn shown(&self, stop: Stop) -> Stop {
+        let unpublished = format!("{}/", self.scratch.path().display());
+        stop.map(|text| text.replace(&unpublished, ""))
     }
 
     fn read_plots(&mut self, place: &str) -> Result<(), Stop> {
@@ -253,8 +240,8 @@ impl RunJob {
                 return Err(wrong("rows: the list is empty".into()));
             }
             for name in &plot.rows {
-                if name == &plot.picture || !self.names.contains(name) {
-                    let reason = format!("rows: {name:?} is no file that a run writes");
+                if !self.runs.iter().any(|run| run.rows == *name) {
+                    let reason = format!("rows: {name:?} is no run's file of rows");
                     return Err(wrong(reason));
                 }
             }
@@ -270,7 +257,7 @@ impl RunJob {
             let scratch = self.scratch.path();
             let to = ["-o".to_owned(), text(&scratch.join(&plot.picture))];
             let line = [arguments(scratch), to.to_vec()].concat();
-            let job = Job::read(words(&line)).map_err(|stop| stop.at(&place))?;
+            let job = Job::read(words(&line)).map_err(|stop| self.shown(stop).at(&place))?;
             self.plots.push(Picture {
                 name: plot.picture.clone(),
                 arguments: arguments(Path::new("")),
@@ -294,14 +281,6 @@ impl RunJob {
         let results: Vec<PathBuf> = self.results().map(|name| self.out.join(name)).collect();
         let written = results.iter().map(|path| ("--out", Some(path.as_path())));
         let mut written: Vec<_> = written.collect();
-        if self.out.exists() {
-            let metadata = fs::metadata(&self.out)
-                .map_err(|error| Stop::unwritable("--out", &self.out, &error))?;
-            if !metadata.is_dir() {
-                let flag = format!("--out {}", self.out.display());
-                return Err(Stop::flag(&flag, "is no directory"));
-            }
-        }
         written.push(("--report", flags.report.as_deref()));
         output::distinct(&written)?;
         let read = self
@@ -311,18 +290,34 @@ impl RunJob {
             .chain([flags.experiment.clone()]);
         output::apart_from_inputs(&read.collect::<Vec<_>>(), &written)?;
 
-        let manifest = inputs::text_of(&self.out.join(MANIFEST)).unwrap_or_default();
-        let known = Manifest::parse(MANIFEST, &manifest).map(|manifest| manifest.files);
-        let known = known.unwrap_or_default();
-        for name in self.results().filter(|name| !known.contains_key(*name)) {
-            let path = self.out.join(name);
-            let is_manifest = name == MANIFEST && !known.is_empty();
-            if path.symlink_metadata().is_ok() && !is_manifest {
-                return Err(Stop::flag(
-                    &path.display().to_string(),
-                    "is there already, and no experiment wrote it; choose another --out",
-                ));
+        let path = self.out.join(MANIFEST);
+        let known = match path.is_file() {
+            true => {
+                let shown = path.display().to_string();
+                let text = inputs::text_of(&path, manifest::MAX_BYTES)
+                    .map_err(|reason| Stop::flag(&shown, reason))?;
+                Manifest::parse(&shown, &text)?.files
             }
+            false => BTreeMap::new(),
+        };
+        for name in self.names.iter() {
+            let path = self.out.join(name);
+            let Ok(metadata) = path.symlink_metadata() else {
+                continue;
+            };
+            let reason = match known.get(name) {
+                None => "exists, and manifest.json there does not list it; choose another --out",
+                Some(_) if !metadata.is_file() => "exists, and is not a regular file",
+                Some(hash) => match fs::read(&path) {
+                    Ok(bytes) if sha256(&bytes) == *hash => continue,
+                    _ => "is not what the experiment wrote; choose another --out",
+                },
+            };
+            return Err(Stop::flag(&path.display().to_string(), reason));
+        }
+        if path.symlink_metadata().is_ok() && !path.is_file() {
+            let reason = "exists, and is not a regular file";
+            return Err(Stop::flag(&path.display().to_string(), reason));
         }
         Ok(())
     }
@@ -333,10 +328,20 @@ fn name_of(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
+/// The built-in machine of this name.
+fn builtin(name: &str) -> Option<&'static Builtin> {
+    Machine::builtins()
+        .iter()
+        .find(|builtin| builtin.name == name)
+}
+
 /// The directory of the results of the experiment in `file`.
 fn default_out(file: &str, is_repeated: bool) -> PathBuf {
-    let stem = Path::new(file).file_stem().unwrap_or("experiment".as_ref());
-    let stem = stem.to_string_lossy();
+    let stem = Path::new(file).file_stem().unwrap_or_default();
+    let stem = match stem.to_string_lossy() {
+        stem if ["", ".", ".."].contains(&stem.as_ref()) => "experiment".into(),
+        stem => stem,
+    };
     match is_repeated {
         true => PathBuf::from(format!("{stem}-again")),
         false if stem == file => PathBuf::from(format!("{stem}-results")),
@@ -345,13 +350,26 @@ fn default_out(file: &str, is_repeated: bool) -> PathBuf {
 }
 
 /// The nearest directory to `path` that exists: itself, or one that it is in.
-fn existing(path: &Path) -> &Path {
+///
+/// # Errors
+/// Something that is no directory stands in the way.
+fn existing(path: &Path) -> Result<&Path, Stop> {
     let mut found = path;
-    while !found.is_dir() {
-        found = output::directory(found);
-        if found == Path::new(".") {
-            break;
+    loop {
+        if found.is_dir() {
+            return Ok(found);
         }
+        if found.symlink_metadata().is_ok() {
+            let flag = format!("--out {}", path.display());
+            return Err(Stop::flag(
+                &flag,
+                format!("{} is no directory", found.display()),
+            ));
+        }
+        let outer = output::directory(found);
+        if outer == found {
+            return Ok(found);
+        }
+        found = outer;
     }
-    found
 }
