@@ -3,6 +3,8 @@
 import faulthandler
 import os
 import signal
+import subprocess
+import sys
 import threading
 import unittest
 from pathlib import Path
@@ -74,6 +76,21 @@ class Errors(unittest.TestCase):
             file.write_text('{"a":1}\n{"a":1,"a":2}\n', "utf-8")
             with self.assertRaisesRegex(sme.Error, r"rows\.json: line 2: "):
                 sme.read(file)
+
+
+class Import(unittest.TestCase):
+    def test_the_module_refuses_other_interpreters(self):
+        # It would wait for ever for the main one.
+        script = (
+            "import _xxsubinterpreters as interpreters\n"
+            "try: interpreters.run_string(interpreters.create(), 'import sme')\n"
+            "except interpreters.RunFailedError as error: print(error)\n"
+        )
+        command = [sys.executable, "-c", script]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        if "No module named '_xxsubinterpreters'" in done.stderr:
+            self.skipTest("this Python has such interpreters under another name")
+        self.assertIn("sme runs in the main interpreter only", done.stdout)
 
 
 class Calls(unittest.TestCase):

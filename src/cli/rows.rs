@@ -204,7 +204,7 @@ mod tests {
             ("barier", "unrecognized subcommand 'barier'"),
             ("barrier --format=csv", "--format: rows are returned"),
             ("latency -o=x.csv", "--output: rows are returned"),
-            ("plot rows.csv -o=x.svg", "sme plot: has no rows"),
+            ("plot rows.csv", "sme plot: has no rows"),
         ] {
             let reason = stopped(line);
             assert!(reason.starts_with(begins), "{line}: {reason}");
