@@ -2,7 +2,7 @@
 //! (<https://arrow.apache.org/docs/format/CDataInterface.html>, `CStreamInterface.html`): whoever
 //! imports it reads the columns where they are.
 //!
-//! Called by [`super`], which puts a [`Stream`] or a [`Schema`] into a capsule (Arrow's PyCapsule
+//! Called by `super`, which puts a [`Stream`] or a [`Schema`] into a capsule (Arrow's PyCapsule
 //! interface). A structure owns what it points to by its `private_data`; its `release` gives that
 //! back once, by whoever calls it first: the importer, or the drop of a structure that nobody has
 //! imported. An importer may move a structure elsewhere, and then marks the old place as released.

@@ -1,7 +1,7 @@
 //! Rows as columns: each has one type, its values side by side as Arrow lays them out, and a bit
 //! for each that says whether it is there.
 //!
-//! Called by [`super`] with the records of a command; [`super::arrow`] hands the columns on.
+//! Called by `super` with the records of a command; [`super::arrow`] hands the columns on.
 
 use std::collections::HashMap;
 

@@ -2,8 +2,8 @@
 //! what users see, and says there what they take and return.
 //!
 //! PyO3's macros would change the features of crates that the program has too, so that either's
-//! build would compile everything again: functions are closures here, and [`module`] is by hand.
-//! The same goes for the crates of Arrow: [`arrow`] is its C interface, [`columns`] what that hands
+//! build would compile everything again: functions are closures here, and `module` is by hand.
+//! The same goes for the crates of Arrow: `arrow` is its C interface, `columns` what that hands
 //! on.
 
 mod arrow;
