@@ -44,9 +44,14 @@ def flat(row):
     return fields
 
 
+def is_installed(module):
+    """Whether a module can be imported."""
+    return importlib.util.find_spec(module) is not None
+
+
 def lacks(module):
-    """Whether a module is not installed, of which `.ci/run` is told."""
-    if importlib.util.find_spec(module) is not None:
+    """Whether a test lacks a module, which it says to `.ci/run`, once a test."""
+    if is_installed(module):
         return False
     print(f"\nskipped: {module} is not installed")
     return True

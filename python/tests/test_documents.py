@@ -23,10 +23,13 @@ class Documents(unittest.TestCase):
     def test_examples_run(self):
         found = examples((ROOT / "docs" / "python.md").read_text("utf-8"))
         self.assertGreater(len(found), 2)
+        missing = []
         for example in found:
             needed = [name for name in ("pandas", "polars") if name in example]
             needed += ["matplotlib"] if ".plot(" in example else []
-            if any([programs.lacks(module) for module in needed]):
+            lacking = [name for name in needed if not programs.is_installed(name)]
+            missing += lacking
+            if lacking:
                 continue
             printed, before = io.StringIO(), os.getcwd()
             with TemporaryDirectory() as directory, contextlib.redirect_stdout(printed):
@@ -39,6 +42,8 @@ class Documents(unittest.TestCase):
             for said in re.findall(r"print\(.*\) +# (.*)", example):
                 self.assertEqual(printed.getvalue(), said + "\n")
             self.assertEqual(written, re.findall(r'savefig\("(.*)"\)', example))
+        if missing:
+            programs.lacks(missing[0])
 
     def test_the_version_is_that_of_the_workspace(self):
         manifest = (ROOT / "Cargo.toml").read_text("utf-8")
