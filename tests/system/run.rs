@@ -249,7 +249,7 @@ fn a_wrong_file_is_refused_in_a_line_and_leaves_nothing() {
         ),
         (
             format!("[machines.scc]\nbase = 'ideal'\n{run}"),
-            "machines.scc: the name is that",
+            "machines.scc: the name must be",
         ),
         (
             format!("[machines.m]\nbase = 'ideal'\nset = {{ a.b = '1ns' }}\n{run}"),
