@@ -190,8 +190,8 @@ mod tests {
             !is_told && !writes_lines(path)
         };
         found.retain(without);
-        // Pictures are no rows.
-        assert_eq!(found, [["plot"]]);
+        // A picture is no row, and the rows of experiments are in files.
+        assert_eq!(found, [["plot"], ["run"]]);
     }
 
     #[test]
