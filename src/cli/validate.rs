@@ -226,9 +226,7 @@ impl ValidateRun {
             false => Ok(()),
         }
     }
-}
 
-impl ValidateRun {
     /// The rows of `report` from the one at place `first` on, as CSV or JSON lines.
     fn lines(&self, report: &Report, first: usize) -> Result<String, Stop> {
         let file = &self.output.file;

@@ -27,10 +27,10 @@ pub struct ExperimentFile {
     pub machines: BTreeMap<String, Variant>,
     /// The runs.
     #[serde(default)]
-    pub runs: Vec<Spanned<Run>>,
+    pub runs: Vec<Spanned<RunEntry>>,
     /// The pictures of their rows.
     #[serde(default)]
-    pub plots: Vec<Spanned<Plot>>,
+    pub plots: Vec<Spanned<PlotEntry>>,
 }
 
 /// A machine that differs from another one in some constants.
@@ -47,7 +47,7 @@ pub struct Variant {
 /// Runs of one command, whose rows are in one file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Run {
+pub struct RunEntry {
     /// The file of the rows: CSV or JSON lines, by its ending.
     pub rows: String,
     /// The command, without `sme`.
@@ -63,7 +63,7 @@ pub struct Run {
 /// A picture.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plot {
+pub struct PlotEntry {
     /// The file of the picture: .svg, .pdf or .png.
     pub picture: String,
     /// The files whose rows it shows.
@@ -87,7 +87,7 @@ pub struct Setting {
 pub enum Scalar {
     /// A flag without a value, given or not.
     Given(bool),
-    /// Text, or a number as the file writes it.
+    /// Text, or a number in decimal.
     Text(String),
 }
 
@@ -136,7 +136,7 @@ impl Variant {
     }
 }
 
-impl Run {
+impl RunEntry {
     /// The settings of each entry of `points`, those of `flags` before them; one where there are
     /// no entries.
     ///
@@ -157,7 +157,7 @@ impl Run {
     }
 }
 
-impl Plot {
+impl PlotEntry {
     /// The settings of `sme plot`.
     ///
     /// # Errors

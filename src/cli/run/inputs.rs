@@ -28,13 +28,13 @@ pub struct Input {
 /// The files that were met so far, and where they are.
 #[derive(Debug)]
 pub struct Inputs {
-    place: Source,
+    origin: Origin,
     met: BTreeMap<String, Input>,
 }
 
 /// Where files are read.
 #[derive(Debug)]
-enum Source {
+enum Origin {
     /// In the directory of the experiment file.
     Directory(PathBuf),
     /// In a manifest, from which they are written to this directory.
@@ -45,7 +45,7 @@ impl Inputs {
     /// Files beside an experiment file, which is in `directory`.
     pub fn beside(directory: &Path) -> Self {
         Self {
-            place: Source::Directory(directory.to_owned()),
+            origin: Origin::Directory(directory.to_owned()),
             met: BTreeMap::new(),
         }
     }
@@ -53,7 +53,7 @@ impl Inputs {
     /// The files of a manifest, which are written to `directory` as they are needed.
     pub fn of_manifest(inputs: Vec<Input>, directory: &Path) -> Self {
         Self {
-            place: Source::Manifest(directory.to_owned(), inputs),
+            origin: Origin::Manifest(directory.to_owned(), inputs),
             met: BTreeMap::new(),
         }
     }
@@ -63,9 +63,9 @@ impl Inputs {
     /// # Errors
     /// The file cannot be read, is too large for a manifest or is no text.
     pub fn path(&mut self, name: &str) -> Result<PathBuf, Stop> {
-        let path = match &self.place {
-            Source::Directory(directory) => directory.join(name),
-            Source::Manifest(directory, inputs) => {
+        let path = match &self.origin {
+            Origin::Directory(directory) => directory.join(name),
+            Origin::Manifest(directory, inputs) => {
                 let at = inputs.iter().position(|input| input.file == name);
                 let at =
                     at.ok_or_else(|| Stop::flag(name, "is not among the manifest's inputs"))?;
@@ -92,11 +92,11 @@ impl Inputs {
 
     /// The paths of all files that were met.
     pub fn paths(&self) -> Vec<PathBuf> {
-        match &self.place {
-            Source::Directory(directory) => {
+        match &self.origin {
+            Origin::Directory(directory) => {
                 self.met.keys().map(|name| directory.join(name)).collect()
             }
-            Source::Manifest(..) => Vec::new(),
+            Origin::Manifest(..) => Vec::new(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Command};
 
-use super::file::{Run, SET, Scalar, Setting, Variant};
+use super::file::{RunEntry, SET, Scalar, Setting, Variant};
 use super::inputs::Inputs;
 use crate::cli::names;
 use crate::cli::paths::{Use, use_of};
@@ -128,7 +128,7 @@ pub fn file_name(name: &str) -> Result<(), String> {
 /// # Errors
 /// A flag that has no place in an experiment file, or too many points.
 pub fn points(
-    run: &Run,
+    run: &RunEntry,
     command: &Command,
     machines: &BTreeMap<String, Variant>,
 ) -> Result<Vec<Point>, String> {

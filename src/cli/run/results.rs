@@ -46,9 +46,15 @@ impl Rows {
         let lines = text.lines().filter(|line| !line.trim().is_empty());
         match self {
             Self::Json(rows) => {
+                let [of, at] = COLUMNS;
                 for line in lines {
                     let object = line.trim().strip_suffix('}').ok_or("is no JSON object")?;
-                    let [of, at] = COLUMNS;
+                    if COLUMNS
+                        .iter()
+                        .any(|key| object.contains(&format!("\"{key}\":")))
+                    {
+                        return Err(format!("has a key {of} or {at} already"));
+                    }
                     rows.push(format!("{object},\"{of}\":\"{id}\",\"{at}\":{point}}}"));
                 }
             }
@@ -92,6 +98,9 @@ fn add_csv<'t>(
     };
     let values = |line: &str| csv_values(line).ok_or("has quotes that do not match");
     let mut header = values(header)?;
+    if let Some(name) = header.iter().find(|name| COLUMNS.contains(&name.as_str())) {
+        return Err(format!("has a column {name} already"));
+    }
     header.extend(COLUMNS.map(String::from));
     let mut place = |name: String| match columns.iter().position(|known| *known == name) {
         Some(place) => place,
@@ -138,5 +147,11 @@ mod tests {
         let expected = "{\"a\":1.500,\"b\":null,\"experiment_id\":\"7f\",\"point\":3}\n";
         assert_eq!(rows.text(), expected);
         assert!(rows.add("nonsense", "7f", 4).is_err());
+        assert!(rows.add("{\"point\":1}", "7f", 4).is_err());
+        assert!(
+            Rows::new(Format::Csv)
+                .add("a,point\n1,2\n", "7f", 4)
+                .is_err()
+        );
     }
 }
