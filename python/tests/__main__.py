@@ -2,12 +2,15 @@
 
 The last line is that of Rust's tests, which .ci/run counts."""
 
+import signal
 import sys
 import unittest
 from pathlib import Path
 
 
 def main() -> int:
+    # A shell makes what it starts in the background ignore Ctrl-C, which tests send.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     suite = unittest.defaultTestLoader.discover(str(Path(__file__).parent))
     result = unittest.TextTestRunner(verbosity=2, stream=sys.stdout).run(suite)
     failed = len(result.failures) + len(result.errors)
