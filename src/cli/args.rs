@@ -58,7 +58,7 @@ pub fn machine_of(place: &str, flags: &MachineFlags) -> Result<Machine, Stop> {
     one(place, machines(place, flags, Values::One)?)
 }
 
-/// What each flag may be; no value is checked against another yet.
+/// The values of each flag; none is checked against another yet.
 struct Axes {
     machines: Vec<Arc<Machine>>,
     engines: Vec<EngineKind>,
@@ -355,7 +355,7 @@ impl Draft {
     }
 }
 
-/// How many nodes an algorithm insists on.
+/// Number of nodes an algorithm insists on.
 fn nodes_needed(algorithm: Algorithm, placement: VariablePlacement) -> Option<u32> {
     match (algorithm, placement) {
         (Algorithm::FlagPhase, VariablePlacement::Local | VariablePlacement::Engine) => Some(1),

@@ -1,4 +1,4 @@
-//! How much memory a run can have on this computer. Bytes.
+//! Amount of memory a run can have on this computer. Bytes.
 //!
 //! The least of what the system says that programs can still have without swapping, of what is left
 //! to each control group of this process (a container's, a batch job's), and of what `ulimit -v`
@@ -8,19 +8,19 @@
 use std::fs;
 use std::path::Path;
 
-/// What a run can have; `None` where the system does not say.
+/// Memory a run can have; `None` where the system does not say.
 pub fn here() -> Option<u64> {
     let system = Path::new("/");
     let sources = [in_all(system), in_groups(system), of_addresses(system)];
     sources.into_iter().flatten().min()
 }
 
-/// What programs can still have without swapping, below `/` at `root`.
+/// Memory that programs can still have without swapping, below `/` at `root`.
 fn in_all(root: &Path) -> Option<u64> {
     kibibytes_of("MemAvailable", &read(&root.join("proc/meminfo"))?)
 }
 
-/// What is left to the control groups of this process: the least of any, those around them included.
+/// Memory left to the control groups of this process: the least of any, enclosing ones included.
 fn in_groups(root: &Path) -> Option<u64> {
     let groups = read(&root.join("proc/self/cgroup"))?;
     let left = groups.lines().filter_map(|line| {
@@ -71,7 +71,7 @@ const LEGACY: GroupFiles = GroupFiles {
 };
 
 impl GroupFiles {
-    /// What `group` can still have; `None` if it has no limit.
+    /// Memory `group` can still have; `None` if it has no limit.
     fn left(&self, group: &Path) -> Option<u64> {
         let number = |file| read(&group.join(file))?.trim().parse::<u64>().ok();
         let (limit, used) = (number(self.limit)?, number(self.used)?);
@@ -84,7 +84,7 @@ impl GroupFiles {
     }
 }
 
-/// What is left of the address space, where that is limited.
+/// The rest of the address space, where that is limited.
 #[cfg(target_os = "linux")]
 fn of_addresses(root: &Path) -> Option<u64> {
     use rustix::process::{Resource, getrlimit};
@@ -115,7 +115,7 @@ fn read(path: &Path) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// What [`in_groups`] finds in a tree of these files.
+    /// Returns what [`in_groups`] finds in a tree of these files.
     fn groups(files: &[(&str, &str)]) -> Option<u64> {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {

@@ -163,7 +163,7 @@ impl BarrierRun {
         self.write(crew, opened)
     }
 
-    /// What everything is written to.
+    /// Opens every output of the run.
     fn open(&self) -> Result<Opened, Stop> {
         let keys = row::keys(!self.output.no_host);
         self.output.file.knows(&keys, false)?;
@@ -251,7 +251,7 @@ pub fn simulate(experiment: &Experiment, with_host: bool) -> Result<Row, Stop> {
     Ok(Row::new(experiment, &outcome, with_host.then_some(host)))
 }
 
-/// What comes out of `experiment`, and what it took.
+/// The outcome of `experiment`, and its cost to the host.
 pub(super) fn measured(
     experiment: &Experiment,
     observe: &Observe<'_>,

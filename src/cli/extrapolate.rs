@@ -33,7 +33,7 @@ const FIT_NODES: &str = "2..64*2";
 const FIT_CORES: &str = "1..16*2";
 /// The nodes of the paper's network, which its smaller clusters are the first nodes of.
 const FIT_TOPOLOGY_NODES: u32 = 64;
-/// What `--against-simulation` compares unless told otherwise.
+/// The sizes that `--against-simulation` compares unless told otherwise.
 const AGAINST_NODES: &str = "64..16384*2";
 const AGAINST_CORES: &str = "1,4,16";
 /// Where the plot is, unless told otherwise.
@@ -289,7 +289,7 @@ impl ExtrapolateRun {
         }
     }
 
-    /// What `series`, which comes from `place`, says of the sizes that were asked for.
+    /// Predicts the sizes that were asked for from `series`, which comes from `place`.
     fn predictions(&self, series: Series, place: &str) -> Result<Report, Stop> {
         let fit = series.fit(self.confidence).map_err(|error| {
             let sizes = "at least two numbers of nodes and two of cores a node are needed";
@@ -320,7 +320,7 @@ impl ExtrapolateRun {
     }
 }
 
-/// What the flags say is fitted and compared.
+/// The source of the fit and of the comparison, as the flags name it.
 fn source(flags: &ExtrapolateFlags, confidence: Confidence) -> Result<Source, Stop> {
     if !flags.files.is_empty() {
         let pair = |text: &String| match text.split_once('=') {

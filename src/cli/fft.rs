@@ -140,7 +140,7 @@ impl FftRun {
         })
     }
 
-    /// That some threads have no row, in a line.
+    /// A line that says that some threads have no row; `None` where all have one.
     fn idle_threads(&self) -> Option<String> {
         let rows = self.task.rows();
         let programs = self.plan.programs();

@@ -30,7 +30,7 @@ pub struct MachineFlags {
     pub set: Vec<String>,
 }
 
-/// What everything random is drawn from.
+/// The seed of everything random.
 #[derive(Args, Clone, Debug)]
 pub struct SeedFlag {
     /// Seed of everything random
@@ -43,7 +43,7 @@ pub struct SeedFlag {
     pub seed: String,
 }
 
-/// What is simulated.
+/// The experiment that is simulated.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "What is simulated")]
 pub struct ExperimentFlags {
@@ -205,7 +205,7 @@ pub struct ProgramFlags {
     pub(super) link_load: Option<PathBuf>,
 }
 
-/// How the results of a simulation are written, and where.
+/// The format and the file of the results of a simulation.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub struct OutputFlags {
@@ -307,7 +307,7 @@ impl FileFlags {
         self.columns.as_deref().map(Columns::new)
     }
 
-    /// What `--format` says, else what the file is called.
+    /// The format that `--format` names, else that of the file's name, else a table.
     pub fn format(&self) -> Format {
         let ending = || self.output.as_deref().and_then(Format::of_file);
         self.format.or_else(ending).unwrap_or(Format::Table)

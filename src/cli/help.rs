@@ -1,4 +1,4 @@
-//! What stands at the end of each `--help`: examples, and what the lists of flags may hold.
+//! The end of each `--help`: examples, and the values that the lists of flags may hold.
 //!
 //! Called by the command line's definition in [`super`].
 
@@ -540,7 +540,7 @@ Examples:
     )
 }
 
-/// What holds for the row of every program.
+/// The notes that hold for the row of every program.
 const PROGRAMS: &str = "\
 Lists: 1,2,4; ranges 1..8, 1..64+3, 2..64*2. There is a row for each combination of --nodes and
 --cores. speedup is over the row with the fewest threads, the first of these if there are more,
@@ -562,7 +562,7 @@ fn choices() -> String {
 mod tests {
     use super::*;
 
-    /// What is longer is wrapped by `clap`, which leaves a word on a line of its own.
+    /// A longer line is wrapped by `clap`, which leaves a word on a line of its own.
     #[test]
     fn lines_are_not_wrapped_again() {
         let texts = [

@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 /// The most values one list may stand for.
 pub const MAX_LENGTH: usize = 65_536;
 
-/// What is wrong with a list; the caller names the flag.
+/// A fault in a list; the caller names the flag.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ListError {
     /// A comma too many, or nothing at all.

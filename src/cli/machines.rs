@@ -37,7 +37,7 @@ pub enum MachinesCommand {
     },
 }
 
-/// What is to be shown, read and checked.
+/// The machines to be shown, read and checked.
 #[derive(Debug)]
 pub enum Machines {
     /// The machines there are.

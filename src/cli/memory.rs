@@ -11,19 +11,19 @@ use crate::report::stop::Stop;
 /// measured as the memory of runs on meshes of 256 to 4096 positions.
 const PER_RTL_ENGINE: u64 = 512 << 10;
 const PER_VERILATED_ENGINE: u64 = 32 << 10;
-/// What a thread adds in compact form, in which a node has it twice while it runs ahead.
+/// Bytes that a thread adds in compact form, in which a node has it twice while it runs ahead.
 const PER_COMPACT_THREAD: u64 = 6;
-/// What a row of `--per-thread` takes, while it is collected and once more while it is sorted.
+/// Bytes of a row of `--per-thread`, while it is collected and once more while it is sorted.
 const PER_RECORD: u64 = 128;
 /// Bytes that `--timeline` takes for each thread and barrier: most for that of the dissemination
 /// barrier, 1.7 KiB on 64 nodes of 16 threads. Measured, as the memory of whole runs.
 const PER_BARRIER_DRAWN: u64 = 2048;
-/// What a word of a program's shared memory takes: in its line at home, and on each node that has
+/// Bytes of a word of a program's shared memory: in its line at home, and on each node that has
 /// ever cached the line. Measured, as the memory of whole runs.
 const PER_WORD: u64 = 32;
-/// What the checker of loads takes for a word.
+/// Bytes that the checker of loads takes for a word.
 const PER_WORD_CHECKED: u64 = 32;
-/// What an episode takes besides: its times.
+/// Bytes that an episode takes besides: its times.
 const PER_EPISODE: u64 = 64;
 
 /// The memory, in bytes, that `experiment` takes at most when it is observed like this: an
@@ -50,7 +50,7 @@ pub fn needed(experiment: &Experiment, observe: &Observe<'_>) -> u64 {
     (times * state).saturating_add(each.saturating_mul(kept_of_each))
 }
 
-/// What an engine takes that is not the cycle model's.
+/// Bytes that an engine in RTL takes besides; none for one of the cycle model.
 fn per_engine(kind: EngineKind) -> u64 {
     match kind {
         EngineKind::Cycle => 0,
@@ -59,7 +59,7 @@ fn per_engine(kind: EngineKind) -> u64 {
     }
 }
 
-/// What the kernel of a program needs.
+/// The needs of the kernel of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
     /// 64-bit words of shared memory.
@@ -72,7 +72,7 @@ pub struct Needs {
     pub bytes: u64,
 }
 
-/// What `program` takes at most at any time, about.
+/// The most memory, in bytes, that `program` takes at any time: an estimate.
 pub fn needed_by(program: &Program, needs: &Needs) -> u64 {
     let threads = u64::from(program.memory_nodes) * u64::from(program.cores);
     let footprint = program.machine.shape().footprint;
@@ -129,8 +129,8 @@ pub fn enough(flags: &str, needed: u64, available: Option<u64>) -> Result<(), St
     ))
 }
 
-/// How many of `jobs` points, each with its `needed`, can be simulated at the same time, whichever
-/// they are: at least one.
+/// Number of points, out of `jobs`, each with its `needed`, that can be simulated at the same time,
+/// whichever they are: at least one.
 pub fn jobs_that_fit(jobs: usize, needed: &[u64], available: Option<u64>) -> usize {
     let Some(available) = available else {
         return jobs;
@@ -154,7 +154,7 @@ fn mebibytes(bytes: u64) -> String {
     format!("{} MiB", bytes.div_ceil(1 << 20))
 }
 
-/// What a run can have here (`available.rs`); `None` where the system does not say.
+/// Memory a run can have here (`available.rs`); `None` where the system does not say.
 ///
 /// Where processes on several computers share a run it is that of all these.
 pub fn available() -> Option<u64> {

@@ -117,7 +117,7 @@ fn ended(done: Result<(), Stop>) -> u8 {
     stop.status()
 }
 
-/// What a command line asks for, ready to run.
+/// The job a command line asks for, ready to run.
 #[derive(Debug)]
 pub enum Job {
     /// `sme barrier`
@@ -376,7 +376,7 @@ struct RtlFlags {
     command: rtl::RtlCommand,
 }
 
-/// What the default job prints, after it has written its files under `results/`.
+/// Runs the default job: writes its files under `results/`, then prints its text.
 fn paper() -> Result<(), Stop> {
     let mut output = Output::stdout();
     let watch = progress::on_stderr();
@@ -387,7 +387,7 @@ fn paper() -> Result<(), Stop> {
     output.commit()
 }
 
-/// What the parser of flags has to say: help as it is, an error on one line.
+/// The answer of the parser of flags: help as it is, an error on one line.
 fn stopped(error: &clap::Error) -> Stop {
     let text = error.render().to_string();
     match error.kind() {
@@ -421,7 +421,7 @@ fn stopped(error: &clap::Error) -> Stop {
 
 #[cfg(test)]
 pub(crate) mod testing {
-    //! What the tests of the commands share.
+    //! Helpers that the tests of the commands share.
 
     use clap::Parser;
     use sme_sim::time::Time;

@@ -27,7 +27,7 @@ const DECIMALS: u32 = LOAD_UNITS.ilog10();
 const DEFAULT_STEP: u32 = LOAD_UNITS / 20;
 /// The least load.
 const LEAST: u32 = LOAD_UNITS / 1_000;
-/// What a packet takes that waits or has been measured.
+/// Bytes of a packet that waits or has been measured.
 const PER_PACKET: f64 = 32.0;
 
 /// The flags of `sme network`.

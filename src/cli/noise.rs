@@ -13,7 +13,7 @@ use crate::experiment::noise::{
 };
 use crate::report::stop::Stop;
 
-/// What disturbs threads, `--skew` apart.
+/// The disturbances of threads, `--skew` apart.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "What disturbs threads")]
 pub struct DisturbanceFlags {
@@ -66,7 +66,7 @@ pub struct Draft {
 }
 
 /// Every combination of what the flags list, the last flag varying fastest. `skewed` says whether
-/// anybody is late at all.
+/// any thread is late at all.
 pub fn drafts(
     flags: &DisturbanceFlags,
     skewed: bool,
@@ -185,13 +185,13 @@ impl Product {
     }
 }
 
-/// How many times --skew a thread can be late.
+/// The most that a thread can be late, as a multiple of --skew.
 const LATEST: u128 = 64;
-/// How many times as long noise can make anything.
+/// The largest factor by which noise can lengthen anything.
 const SLOWEST: u128 = 8;
 
 impl Draft {
-    /// What disturbs the threads of a point with this `seed`, whose threads come late by `skew` to
+    /// The disturbance of a point with this `seed`, whose threads come late by `skew` to
     /// each of `episodes` barriers.
     pub fn build(&self, seed: u64, skew: Time, episodes: u32) -> Result<Disturbance, Stop> {
         let noise = match self.duration {

@@ -1,4 +1,4 @@
-//! What the commands that run programs share: on which machine a program runs and by how many
+//! Base of the commands that run programs: on which machine a program runs and by how many
 //! threads, what its data lies in, and the rows that come of it, one for each combination of nodes
 //! and cores.
 //!
@@ -41,10 +41,10 @@ const CORES: u32 = 4;
 pub trait Task {
     /// The kernel.
     type Kernel: Kernel;
-    /// What it leaves in memory.
+    /// The result it leaves in memory.
     type Result;
 
-    /// What the row calls it.
+    /// The name the row gives it.
     const NAME: &'static str;
 
     /// The names of its phases but the first, in their order.
@@ -53,7 +53,7 @@ pub trait Task {
     /// Its size and its own parameters, as the row has them.
     fn parameters(&self) -> Vec<(&'static str, Cell)>;
 
-    /// What `program` will need.
+    /// The needs of `program`.
     fn needs(&self, program: &Program) -> Needs;
 
     /// The kernel of `program`, its data in memory from `pool`.
@@ -64,10 +64,10 @@ pub trait Task {
         placement: Placement,
     ) -> Result<Self::Kernel, Stop>;
 
-    /// What it has left in memory.
+    /// The result it has left in memory.
     fn result(kernel: &Self::Kernel, read: &dyn Fn(Place) -> u64) -> Self::Result;
 
-    /// What is wrong with it, if anything.
+    /// A fault in the result, if there is one.
     fn wrong(kernel: &Self::Kernel, result: &Self::Result) -> Option<String>;
 }
 
@@ -113,7 +113,7 @@ impl Plan {
         &self.programs
     }
 
-    /// Which node has which piece of the data.
+    /// The placement of the pieces of the data on nodes.
     pub fn placement(&self) -> Placement {
         self.placement
     }

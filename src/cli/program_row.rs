@@ -13,13 +13,13 @@ use crate::report::row::{self, Cell, Host};
 
 /// A run that has ended.
 pub struct Done<'p> {
-    /// What was run.
+    /// The program that was run.
     pub program: &'p Program,
-    /// What came out of it.
+    /// The outcome of the run.
     pub outcome: Outcome,
-    /// What is wrong with its result, if anything, where that was checked.
+    /// A fault in its result, if there is one, where that was checked.
     pub wrong: Option<Option<String>>,
-    /// What it cost this computer.
+    /// The cost to this computer.
     pub host: Host,
 }
 
@@ -67,7 +67,7 @@ fn identity<T: Task>(task: &T, placement: Placement, program: &Program) -> Vec<K
     cells
 }
 
-/// How long it took, how much shorter than `base` that is, and that for each of its threads.
+/// The time it took, its speed-up over `base`, and that for each of its threads.
 pub fn times(done: &Done<'_>, base: &Done<'_>) -> [Keyed; 3] {
     let (time, base_time) = (done.outcome.time(), base.outcome.time());
     let work = |time: Time, threads: u32| u128::from(time.as_ps()) * u128::from(threads);
@@ -82,7 +82,7 @@ pub fn times(done: &Done<'_>, base: &Done<'_>) -> [Keyed; 3] {
     ]
 }
 
-/// What the phases of each name took together.
+/// Times of the phases of each name, summed.
 fn phases(names: &[&'static str], outcome: &Outcome) -> Vec<Keyed> {
     let sums = names.iter().flat_map(|&name| {
         let of_name = outcome.phases.iter().filter(|phase| phase.name == name);
@@ -98,7 +98,7 @@ fn phases(names: &[&'static str], outcome: &Outcome) -> Vec<Keyed> {
     sums.collect()
 }
 
-/// What was counted.
+/// The counts of a run.
 fn counts(done: &Done<'_>) -> Vec<Keyed> {
     let Outcome {
         traffic, caches, ..

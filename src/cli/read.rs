@@ -37,12 +37,12 @@ pub enum Values {
     Many,
 }
 
-/// How many threads of the host `--flag text` asks for.
+/// Number of threads of the host that `--flag text` asks for.
 pub fn host_threads(flag: &str, text: &str) -> Result<usize, Stop> {
     one(flag, numbers(flag, text, 1, MAX_WORKERS, Values::One)?).map(|count| count as usize)
 }
 
-/// How many threads the host has for this process.
+/// Number of threads the host has for this process.
 pub fn all_host_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

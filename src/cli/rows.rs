@@ -16,7 +16,7 @@ use crate::report::collect::collected;
 use crate::report::records::{self, Record};
 use crate::report::stop::Stop;
 
-/// What a command has come to.
+/// The end of a command.
 #[derive(Debug)]
 pub struct Done {
     /// Its rows, also those that it had written when it stopped.

@@ -37,7 +37,7 @@ pub enum RtlCommand {
     Report(report::ReportFlags),
 }
 
-/// What is to be done, read and checked.
+/// The work to be done, read and checked.
 #[derive(Debug)]
 pub enum Rtl {
     /// `sme rtl verilog`
@@ -188,7 +188,7 @@ impl MachineEngine {
         engine_of(&self.site.of_seed(seed), fault)
     }
 
-    /// What its files say of it, with these `sizes`.
+    /// The origin that its files state, with these `sizes`.
     fn origin(&self, sizes: String) -> Origin {
         let machine = &self.machine;
         Origin {

@@ -64,7 +64,7 @@ pub struct RunJob {
     plots: Vec<Picture>,
     /// Names of all results but the manifest.
     names: BTreeSet<String>,
-    /// What came of the experiment before, if it is repeated.
+    /// The manifest of the earlier run of the experiment, if it is repeated.
     before: Option<Box<Manifest>>,
     scratch: TempDir,
     out: PathBuf,

@@ -97,7 +97,7 @@ impl Sweep {
         self.lead(crew, &simulate, self.output.file.watch().as_ref())
     }
 
-    /// What the first process does: it writes the rows, its own and those of the others.
+    /// Runs the first process's part: it writes the rows, its own and those of the others.
     fn lead(
         &self,
         crew: &mut dyn Crew,
@@ -292,7 +292,7 @@ impl Sweep {
         })
     }
 
-    /// What a process other than the first does: it simulates its share, and sends the rows there.
+    /// Runs the part of any other process: it simulates its share, and sends the rows to the first.
     fn follow(&self, crew: &mut dyn Crew, simulate: &Simulate<'_>) -> Result<(), Stop> {
         let Some(first) = shared::awaited_beginning(crew)? else {
             return Ok(());
@@ -329,7 +329,7 @@ fn emit_in_order(
     Ok(())
 }
 
-/// How many of `points` are simulated at the same time: as many as asked for, if these fit the
+/// Number of `points` simulated at the same time: as many as asked for, if these fit the
 /// memory that is `available`; as many as the computer has threads and room for by default.
 fn fitting_jobs(
     asked: Option<usize>,

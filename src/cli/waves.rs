@@ -44,7 +44,7 @@ pub struct WavesFlags {
 const MAX_ENGINES: usize = 1_024;
 
 impl WavesFlags {
-    /// What is to be recorded of `experiment`, if anything.
+    /// The recording to be made of `experiment`, if there is one.
     pub fn read(&self, experiment: &Experiment) -> Result<Option<WavesRun>, Stop> {
         let Some(file) = &self.waves else {
             return Ok(None);
@@ -85,7 +85,7 @@ impl WavesFlags {
     }
 }
 
-/// What is to be recorded, and where.
+/// The signals to be recorded, and the file they go to.
 #[derive(Clone, Debug)]
 pub struct WavesRun {
     /// `--waves`
@@ -117,7 +117,7 @@ impl WavesRun {
 #[derive(Debug)]
 pub struct Waveform {
     recorder: Recorder,
-    /// What the recorder writes to.
+    /// The file the recorder writes to.
     scratch: File,
     output: Output,
     file: PathBuf,

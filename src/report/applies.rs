@@ -1,4 +1,4 @@
-//! Which parameters an algorithm looks at.
+//! The parameters that an algorithm looks at.
 
 use crate::experiment::{Algorithm, VariablePlacement};
 

@@ -27,7 +27,7 @@ pub struct Output {
 #[derive(Debug)]
 enum To {
     Stdout(BufWriter<io::Stdout>),
-    /// What takes the place of stdout.
+    /// The collector that takes the place of stdout.
     Collected(Collector),
     /// The file that will be renamed to the target, once something is written.
     File(Option<BufWriter<NamedTempFile>>, PathBuf),
@@ -39,13 +39,13 @@ enum To {
 pub enum Target {
     /// A file, existing or not; symbolic links are followed.
     File(PathBuf),
-    /// What must not be replaced: something that exists and is no file, such as a pipe or
+    /// A target that must not be replaced: one that exists and is no file, such as a pipe or
     /// `/dev/null`, or a file that is open already and has other results before and behind these.
     Device(PathBuf),
 }
 
 impl Target {
-    /// What `path` is; a directory is an error.
+    /// The kind of `path`; a directory is an error.
     pub fn of(path: &Path) -> io::Result<Self> {
         match fs::metadata(path) {
             // What a link points at may be made there; `metadata` has seen that links end somewhere.
@@ -216,7 +216,7 @@ impl Output {
     }
 }
 
-/// What is open before the program begins.
+/// The files that are open before the program begins.
 #[cfg(unix)]
 mod opened {
     use std::fs::{File, Metadata, OpenOptions};

@@ -55,7 +55,7 @@ impl Partial {
         Ok(partial)
     }
 
-    /// What an interrupted sweep has left beside `target`, and its rows: those of its whole lines
+    /// The file left by an interrupted sweep beside `target`, and its rows: those of whole lines
     /// that are not `header`. `None` where there is nothing.
     pub fn resume(
         target: &Path,

@@ -45,7 +45,7 @@ pub fn row_of(
     Ok(())
 }
 
-/// What a cell must read as.
+/// The text a cell must read as.
 fn comparable(cell: &Cell, format: Format) -> String {
     match format {
         Format::Json => canonical(&cell.to_json()),

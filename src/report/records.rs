@@ -22,7 +22,7 @@ const MAX_LINE: u64 = 1 << 20;
 pub struct RecordError {
     /// The file, and the line where there is one.
     pub place: String,
-    /// What is wrong there.
+    /// The fault there.
     pub reason: String,
 }
 
@@ -209,7 +209,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is written is read back, in both formats, in the order of its keys.
+        /// Rows that are written are read back, in both formats, in the order of their keys.
         #[test]
         fn rows_are_read_back(rows in prop::collection::vec(prop::collection::vec(cells(), 4), 1..6)) {
             let keys = ["nodes", "algorithm", "latency_us", "link_bytes"];

@@ -1,7 +1,7 @@
 //! Checks whether a file can be put in the place of another one, before there is anything to put
 //! there.
 //!
-//! That a new file can be made in the same directory does not prove it: the old file may be the
+//! A new file that can be made in the same directory does not prove it: the old file may be the
 //! root of a mount, may be protected by its attributes, or may belong to another user in a
 //! directory with the sticky bit.
 

@@ -178,7 +178,7 @@ pub enum Cell {
     Count(u64),
     /// `units` × 10^-`decimals`.
     Fixed {
-        /// How many of the smallest unit.
+        /// Number of the smallest unit.
         units: u64,
         /// Digits behind the point, at least 1.
         decimals: u32,
@@ -258,7 +258,7 @@ impl Cell {
     }
 }
 
-/// What a run cost the host; differs from run to run.
+/// The cost of a run to the host; differs from run to run.
 #[derive(Clone, Copy, Debug)]
 pub struct Host {
     /// From the start of the simulation to its end; with `--explain`, of both.

@@ -23,7 +23,7 @@ use crate::program::EachStale;
 /// The flag.
 pub const FLAG: &str = "--stale-list";
 
-/// What a load reads and a store writes.
+/// Bytes that a load reads and a store writes.
 const WORD_BYTES: u64 = 8;
 
 /// A list under way.
@@ -48,7 +48,7 @@ impl StaleList {
         })
     }
 
-    /// Who adds the rows.
+    /// Returns the function that adds the rows.
     pub fn writer(&self) -> EachStale {
         let rows = Arc::clone(&self.rows);
         Box::new(move |load| rows.lock().add(load))
@@ -63,7 +63,7 @@ impl StaleList {
     }
 }
 
-/// How a row is written.
+/// The format of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     /// The keys in the first line.
@@ -81,7 +81,7 @@ struct Rows {
     line: String,
     /// Places of the program, as rows have them.
     sites: HashMap<Site, String>,
-    /// What the first write that failed came to; nothing is written any more.
+    /// The error of the first write that failed, after which nothing is written any more.
     written: io::Result<()>,
 }
 
@@ -116,7 +116,7 @@ impl Rows {
         self.written = self.to.write_all(self.line.as_bytes());
     }
 
-    /// What was written, from its beginning.
+    /// Ends the list and returns its file, rewound to the beginning.
     fn finish(&mut self) -> io::Result<File> {
         std::mem::replace(&mut self.written, Ok(()))?;
         self.to.flush()?;
@@ -199,7 +199,7 @@ impl Row<'_> {
         });
     }
 
-    /// Who it was; `None` for the initial value.
+    /// The node, core and thread of an access; `None` for the initial value.
     fn runs(&mut self, who: Option<(Runs, u32)>) {
         let Some((Runs { node, core }, thread)) = who else {
             return (0..3).for_each(|_| self.nothing());
@@ -255,7 +255,7 @@ impl Row<'_> {
         let _ = write!(self.line, "{value}");
     }
 
-    /// What stands before the next value.
+    /// Writes the text that stands before the next value.
     fn key(&mut self) {
         let key = self.keys.next().copied().unwrap_or_default();
         match self.format {

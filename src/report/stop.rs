@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// Why a command stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Stop {
-    /// What the user asked for cannot be done; one line that names the flag or the file. Nothing
+    /// A request that cannot be met; one line that names the flag or the file. Nothing
     /// was simulated. Exit status 2.
     #[error("{0}")]
     Input(String),

@@ -84,7 +84,7 @@ pub fn folded(heading: &[String], rows: &[Vec<Cell>], within: Option<usize>) -> 
     tables.iter().map(table).collect::<Vec<_>>().join("\n")
 }
 
-/// How many of the first columns tell all rows apart; of equal rows, none do.
+/// Number of first columns that tell all rows apart; of equal rows, none do.
 fn lead(rows: &[Vec<Cell>], columns: usize) -> usize {
     let tells = |count: &usize| {
         let mut known = HashSet::new();
@@ -108,7 +108,7 @@ pub fn aligned(heading: &[String], rows: &[Vec<Cell>]) -> String {
     text
 }
 
-/// How wide each column is, and whether it stands flush right.
+/// The width of each column, and whether it stands flush right.
 fn measures(heading: &[String], rows: &[Vec<Cell>]) -> (Vec<usize>, Vec<bool>) {
     let columns = rows.iter().map(Vec::len).chain([heading.len()]).max();
     let columns = columns.unwrap_or(0);
@@ -128,7 +128,7 @@ fn measures(heading: &[String], rows: &[Vec<Cell>]) -> (Vec<usize>, Vec<bool>) {
 
 const ABSENT: &str = "-";
 
-/// What stands between two columns.
+/// The space between two columns.
 const GAP: &str = "  ";
 
 fn shown(cell: &Cell) -> String {

@@ -1,4 +1,4 @@
-//! What the key of a field says in words: `latency_mean_us` is `latency mean [µs]`. The unit is the
+//! The key of a field in words: `latency_mean_us` is `latency mean [µs]`. The unit is the
 //! end of a key; this is the one place that knows the ends.
 //!
 //! Called by [`crate::cli::plot`] for the names of axes.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::cli::testing::{self, sweep_flags};
 
-/// What is said about the flags of `sme barrier`.
+/// The error line for the flags of `sme barrier`.
 fn refused(flags: &str) -> String {
     let flags: Vec<&str> = flags.split_whitespace().collect();
     match experiment(&sweep_flags(&flags).experiment) {

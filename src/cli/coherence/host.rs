@@ -39,7 +39,7 @@ impl HostFlags {
         Host::read(self.cores.as_deref(), name)
     }
 
-    /// How many round trips are timed.
+    /// Number of round trips that are timed.
     pub(super) fn rounds(&self) -> Result<u32, Stop> {
         read::repetitions(&self.repetitions)
     }

@@ -54,7 +54,7 @@ pub struct PredictFlags {
     file: FileFlags,
 }
 
-/// Which application buffers are reused.
+/// The application buffers that are reused.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Reuse {
     Both,

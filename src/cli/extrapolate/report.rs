@@ -1,4 +1,4 @@
-//! What an extrapolation says: rows for programs, tables for people, the picture.
+//! The report of an extrapolation: rows for programs, tables for people, the picture.
 //!
 //! Called by [`super`]. Times in microseconds.
 
@@ -57,7 +57,7 @@ impl Report {
         Self::one(Kind::Formula, series, fit, sizes)
     }
 
-    /// What the paper's coefficients say of them, and the fit beside it.
+    /// The predictions of the paper's coefficients for them, and the fit beside them.
     pub fn paper(series: Series, fit: Extrapolation, sizes: &[(u32, u32)]) -> Self {
         Self::one(Kind::Paper, series, fit, sizes)
     }
@@ -156,7 +156,7 @@ impl Report {
 }
 
 impl Section {
-    /// What the runs of the fit share, at another size.
+    /// The identity that the runs of the fit share, at another size.
     fn identity_at(&self, nodes: u32, cores: u32) -> Vec<Cell> {
         let mut cells = self.identity_of_fit();
         put(&mut cells, "nodes", Cell::Count(nodes.into()));
@@ -199,7 +199,7 @@ impl Section {
     }
 }
 
-/// What the paper prints for this size.
+/// The latency that the paper prints for this size.
 fn published(nodes: u32, cores: u32) -> Option<f64> {
     let mut points = PUBLISHED_POINTS.iter();
     points

@@ -45,7 +45,7 @@ impl Figure {
         }
     }
 
-    /// What is run.
+    /// The runs of the figure.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -230,7 +230,7 @@ fn heading(figures: &[Figure], task: &FftTask) -> String {
     )
 }
 
-/// What the paper says of the figures.
+/// The paper's statement on the figures.
 const PUBLISHED: &str = "The paper has no numbers but says: nearly linear to 32 nodes, behind at 64; \
                          no gain beyond 4 threads a node; cached far faster.";
 
@@ -241,7 +241,7 @@ fn data(program: &Program) -> String {
     )
 }
 
-/// Which combinations are not in the figure, and why.
+/// The combinations that are not in the figure, and the reason.
 fn left_out(figure: &Figure, task: &FftTask) -> Option<String> {
     let mut pairs = figure.left_out.clone();
     pairs.sort_by_key(|&(nodes, cores)| (cores, nodes));

@@ -1,6 +1,6 @@
 //! `sme run --help`
 
-/// What stands below its flags.
+/// The text below its flags.
 pub const RUN: &str = "\
 An experiment file is TOML:
 

@@ -1,4 +1,4 @@
-//! What `-h` says: one line an option, on one screen. `--help` has all.
+//! The text of `-h`: one line an option, on one screen. `--help` has all.
 //!
 //! The line is the option's full text where that fits, or its first clause: texts begin with one
 //! that says enough. Called where command lines are read ([`super::super::command`]).

@@ -1,4 +1,4 @@
-//! Which fields are plotted: those that the flags name, and for the others a choice by what the
+//! The fields that are plotted: those that the flags name, and for the others a choice by what the
 //! rows hold, which docs/plot.md explains.
 
 use std::collections::{HashMap, HashSet};

@@ -17,7 +17,7 @@ const MAX_ROWS: usize = 100_000;
 const MAX_FIELDS: usize = 1_000;
 /// Numbers from here on have no place on an axis.
 const MAX_NUMBER: f64 = 1e15;
-/// What is no less than this has a place on a logarithmic axis.
+/// The least number that has a place on a logarithmic axis.
 const MIN_LOGARITHM: f64 = 1e-15;
 
 /// The field with the name of a row's file, which is there when several files are read.

@@ -62,7 +62,7 @@ pub struct LockstepFlags {
     machine: super::AnyEngineFlags,
 }
 
-/// What the RTL runs in.
+/// The simulation that the RTL runs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum RtlEngine {
     /// rust-hdl's simulation.
@@ -91,13 +91,13 @@ pub struct LockstepRun {
     seed: u64,
     engine: RtlEngine,
     fault: Option<&'static str>,
-    /// Whose engine it is; `None` for those of the bench, and for other blocks.
+    /// The machine whose engine it is; `None` for those of the bench, and for other blocks.
     machine: Option<super::MachineEngine>,
     vcd: Option<PathBuf>,
     output: FileFlags,
 }
 
-/// What came out of a block's runs.
+/// The outcome of a block's runs.
 struct Compared {
     cycles: u64,
     transactions: u64,
@@ -105,7 +105,7 @@ struct Compared {
     failing: Option<(u64, Outcome)>,
 }
 
-/// What makes the pair of a seed.
+/// The builder of the pair of a seed.
 type Builder = Box<dyn Fn(u64) -> Pair>;
 
 impl LockstepRun {

@@ -84,7 +84,7 @@ impl VerilogRun {
             .map_err(|error| Stop::unwritable("--out", &self.out, &error))?;
         let written = self.files();
         if written.is_err() && is_new {
-            // Nothing of ours stays; where something is in it by now, it is somebody else's.
+            // Removes the new directory; it stays if it holds files by now, which are not ours.
             let _ = fs::remove_dir(&self.out);
         }
         rows.push(&self.output.rendered(HEADING, &written?)?)?;

@@ -18,9 +18,9 @@ type Table = BTreeMap<Spanned<String>, Spanned<Value>>;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentFile {
-    /// What the experiment is to answer, in a sentence.
+    /// The question the experiment is to answer, in a sentence.
     pub question: Option<String>,
-    /// What else its readers should know; paragraphs, a blank line between two.
+    /// Further notes for its readers; paragraphs, a blank line between two.
     pub notes: Option<String>,
     /// Machines that differ from another one in some constants, by name.
     #[serde(default)]
@@ -52,10 +52,10 @@ pub struct RunEntry {
     pub rows: String,
     /// The command, without `sme`.
     pub command: String,
-    /// What is equal for all points. A list is an axis: every combination is a point.
+    /// Flags that are equal for all points. A list is an axis: every combination is a point.
     #[serde(default)]
     flags: Table,
-    /// What differs between points beside that, a table for each. They take the place of flags.
+    /// Flags in which points differ beside that, a table for each. They take the place of flags.
     #[serde(default)]
     points: Vec<Table>,
 }
@@ -141,7 +141,7 @@ impl RunEntry {
     /// no entries.
     ///
     /// # Errors
-    /// What is no value of a flag, by the flag's name.
+    /// A value that its flag cannot have, by the flag's name.
     pub fn settings(&self) -> Result<Vec<Vec<Setting>>, String> {
         let flags = settings(&self.flags)?;
         if self.points.is_empty() {
@@ -161,7 +161,7 @@ impl PlotEntry {
     /// The settings of `sme plot`.
     ///
     /// # Errors
-    /// What is no value of a flag, by the flag's name.
+    /// A value that its flag cannot have, by the flag's name.
     pub fn settings(&self) -> Result<Vec<Setting>, String> {
         settings(&self.flags)
     }

@@ -29,7 +29,7 @@ pub struct Manifest {
     pub arguments: Vec<String>,
     /// When it began, UTC.
     pub began: String,
-    /// How long it took \[s\].
+    /// The time it took \[s\].
     pub wall_s: f64,
     /// The computer.
     pub host: Computer,
@@ -101,9 +101,9 @@ pub struct PointRecord {
     pub arguments: Vec<String>,
     /// The seed, where the command draws anything.
     pub seed: Option<String>,
-    /// How many rows it has.
+    /// Number of rows it has.
     pub rows: usize,
-    /// How long it took \[s\].
+    /// The time it took \[s\].
     pub wall_s: f64,
     /// Why it failed, if it did.
     pub failed: Option<String>,

@@ -18,7 +18,7 @@ use crate::report::records::{self, Record};
 /// The most rows of a run that the page shows.
 const MAX_ROWS: usize = 200;
 
-/// What the simulator leaves out, as the documentation has it.
+/// The simulator's limits, as the documentation has them.
 const LIMITS: &str = include_str!("../../../docs/limits.md");
 
 const STYLE: &str = include_str!("page.css");
@@ -73,7 +73,7 @@ pub fn page(
     page.into_string()
 }
 
-/// What failed, if anything.
+/// The failures of points and pictures, if there are any.
 fn failures(manifest: &Manifest) -> Markup {
     let points = manifest.runs.iter().flat_map(|run| &run.points);
     let failed = points.filter_map(|point| {
@@ -123,7 +123,7 @@ fn picture(plot: &PlotRecord, directory: &Path) -> Markup {
     }
 }
 
-/// What `sme plot` draws of these files with these flags, as SVG; none where it refuses them.
+/// Draws these files with these flags as `sme plot` does, as SVG; none where it refuses them.
 fn draw(files: &[PathBuf], flags: &[&str]) -> Option<String> {
     let files = files.iter().map(|path| path.to_string_lossy().into_owned());
     let flags = flags.iter().map(|flag| (*flag).to_owned());
@@ -309,7 +309,7 @@ fn variants(file: &ExperimentFile) -> Markup {
     }
 }
 
-/// What results rest on, and what the simulator leaves out.
+/// Lists what results rest on, and what the simulator leaves out.
 fn limits(manifest: &Manifest) -> Markup {
     let of = |text: &MachineText, wanted: Source| -> Vec<String> {
         let Ok(machine) = Machine::parse(&text.machine, &text.text) else {
@@ -362,7 +362,7 @@ fn limits_of_the_simulator() -> String {
     text.replace("<h2>", "<h3>").replace("</h2>", "</h3>")
 }
 
-/// How the experiment is repeated.
+/// The way to repeat the experiment.
 fn repetition(manifest: &Manifest) -> Markup {
     let host = &manifest.host;
     html! {

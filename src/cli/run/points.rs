@@ -15,7 +15,7 @@ use crate::report::stop::Stop;
 /// The machines of an experiment file, and whether a point sets a constant itself.
 type Machines<'m> = (&'m BTreeMap<String, Variant>, &'m dyn Fn(&str) -> bool);
 
-/// What stands for the point's number in the name of a file that each point writes.
+/// The placeholder of the point's number in the name of a file that each point writes.
 const POINT: &str = "{point}";
 
 /// The most points of a run.
@@ -109,7 +109,7 @@ pub fn format(command: &Command, file: &str) -> Result<Format, String> {
 /// Refuses a name of a result that is no name of a file, or that leads out of the directory.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The reason why it is refused.
 pub fn file_name(name: &str) -> Result<(), String> {
     let is_name = Path::new(name).file_name().is_some_and(|own| own == name);
     let is_shown = !name.starts_with(['.', '-']) && !name.chars().any(char::is_control);

@@ -29,7 +29,7 @@ impl Rows {
         }
     }
 
-    /// How many there are.
+    /// Number of rows.
     pub fn count(&self) -> usize {
         match self {
             Self::Json(rows) => rows.len(),

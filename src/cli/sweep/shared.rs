@@ -16,10 +16,10 @@ use crate::distributed::{Crew, gone};
 /// The row of a point, or why it has none, under the point's number.
 pub type Numbered = (usize, Result<Row, Stop>);
 
-/// How long a process that waits for a message sleeps before it looks again: a point takes longer.
+/// Sleep of a process that waits for a message, before it looks again: a point takes longer.
 const NAP: Duration = Duration::from_millis(1);
 
-/// What processes tell each other.
+/// Messages between processes.
 #[derive(Serialize, Deserialize)]
 enum Said {
     /// The first: simulate your share of the points from this number on.
@@ -64,7 +64,7 @@ impl Share {
 pub struct Leading<'c> {
     pub crew: &'c mut dyn Crew,
     begun: bool,
-    /// How many have not said that they are done.
+    /// Number of processes that have not said that they are done.
     busy: usize,
 }
 

@@ -1,11 +1,11 @@
-//! What is said of sizes and lines as rows for programs.
+//! Sizes and lines of a fit as rows for programs.
 
 use super::{Kind, Section, published, put, summarized};
 use crate::extrapolate::Sample;
 use crate::fit::{self, Coefficient, Prediction, Surface};
 use crate::report::row::Cell;
 
-/// What stands behind the identity in a row of a size.
+/// The keys behind the identity in a row of a size.
 pub(super) const RESULTS: [&str; 25] = [
     "source",
     "latency_us",
@@ -34,7 +34,7 @@ pub(super) const RESULTS: [&str; 25] = [
     "r_squared",
 ];
 
-/// What stands behind it in a row of `--lines`.
+/// The keys behind it in a row of `--lines`.
 pub(super) const LINES: [&str; 12] = [
     "line",
     "law",
@@ -50,7 +50,7 @@ pub(super) const LINES: [&str; 12] = [
     "confidence_percent",
 ];
 
-/// What a row of a size says besides the identity and the fit.
+/// The figures in a row of a size besides the identity and the fit.
 struct Figures {
     source: &'static str,
     latency_us: f64,

@@ -1,4 +1,4 @@
-//! What is said of a fit as tables for people.
+//! A fit as tables for people.
 
 use super::{Kind, Section, Simulated, published, summarized};
 use crate::extrapolate::family::Family;

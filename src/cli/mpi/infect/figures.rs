@@ -11,7 +11,7 @@ pub(super) const RETREAT: &str = "fig7.svg";
 /// By how much longer the most processes take than one, as published [ms].
 const SPREAD: f64 = 11.0;
 
-/// How many times faster a retreat is at least, as published.
+/// The least factor by which a retreat is faster, as published.
 const FACTOR: f64 = 10.0;
 
 /// The time in which the world grows, by the processes that come.
