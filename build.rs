@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-/// What the program is built from.
+/// The files and directories that the program is built from.
 const SOURCES: [&str; 10] = [
     "Cargo.toml",
     "Cargo.lock",
@@ -47,7 +47,7 @@ fn commit() -> Option<String> {
     Some(commit + modified)
 }
 
-/// What `git` says, if it is there and succeeds.
+/// The output of `git`, if it is installed and succeeds.
 fn git(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).output().ok()?;
     let said = String::from_utf8(output.stdout).ok()?;

@@ -108,7 +108,8 @@ impl NetworkPlan {
         Ok((fabric, traffic))
     }
 
-    /// Simulates every load of every pattern, and hands each curve to `each` as soon as it is there.
+    /// Simulates every load of every pattern, and hands each curve to `each` as soon as it is
+    /// complete.
     ///
     /// # Errors
     /// As [`NetworkPlan::prepare`] and [`Traffic::run`].

@@ -118,8 +118,8 @@ impl Watch for Bar {
     }
 }
 
-/// The line: what is counted, the bar, which takes the room that is left, the time, and `details` for
-/// a terminal of this many columns.
+/// The style of the line: the name and count of steps, the bar, which takes the room that is left,
+/// the time, and `details`, which are given the columns of the terminal.
 fn style(details: impl Fn(u16) -> String + Clone + Send + Sync + 'static) -> ProgressStyle {
     let time = |state: &ProgressState, to: &mut dyn fmt::Write| {
         let text = left(state.pos(), state.len(), state.elapsed(), state.eta());

@@ -210,8 +210,8 @@ impl RowAllocator {
         Ok(row)
     }
 
-    /// Ends the allocation: how many bytes of each shared partition, counted from its beginning, the
-    /// barrier needs. Whole lines, so that what follows shares none with it.
+    /// Ends the allocation. Returns how many bytes of each shared partition, counted from its
+    /// beginning, the barrier needs: whole lines, so that what follows shares none with it.
     pub(crate) fn bytes(self) -> Result<u64, SpecError> {
         self.next
             .checked_next_multiple_of(u64::from(self.layout.line_bytes))

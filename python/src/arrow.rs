@@ -1,11 +1,10 @@
 //! A table in Arrow's C data interface and C stream interface, whose structures these are
-//! (<https://arrow.apache.org/docs/format/CDataInterface.html>, `CStreamInterface.html`): whoever
-//! imports it reads the columns where they are.
+//! (<https://arrow.apache.org/docs/format/CDataInterface.html>, `CStreamInterface.html`): an
+//! importer reads the columns where they are.
 //!
 //! Called by `super`, which puts a [`Stream`] or a [`Schema`] into a capsule (Arrow's PyCapsule
 //! interface). A structure owns what it points to by its `private_data`; its `release` gives that
-//! back once, by whoever calls it first: the importer, or the drop of a structure that nobody has
-//! imported. An importer may move a structure elsewhere, and then marks the old place as released.
+//! back once: the importer calls it, or the drop of a structure that was never imported. An importer may move a structure elsewhere, and then marks the old place as released.
 //!
 //! The interface is C, so that this file has `unsafe`; what each use rests on stands beside it.
 #![allow(unsafe_code, reason = "pointers are the interface")]
@@ -35,7 +34,7 @@ pub struct Schema {
     private_data: *mut c_void,
 }
 
-/// What a [`Schema`] points to.
+/// The memory that a [`Schema`] points to.
 struct Described {
     format: CString,
     name: CString,
@@ -109,7 +108,7 @@ fn metadata(key: &str, value: &str) -> Vec<u8> {
 /// `schema` points to a schema that `Schema::new` made, wherever it was moved since, and that was
 /// not released.
 unsafe extern "C" fn release_schema(schema: *mut Schema) {
-    // SAFETY: the caller's pointer is valid, and nobody else uses it meanwhile (the interface lets
+    // SAFETY: the caller's pointer is valid, and no other thread uses it meanwhile (the interface lets
     // one thread at a time use a structure). `private_data` came from `Box::into_raw` of this type
     // in `Schema::new`, and is taken once, as `release` is gone afterwards.
     let described = unsafe {
@@ -149,7 +148,7 @@ struct Array {
     private_data: *mut c_void,
 }
 
-/// What an [`Array`] points to: the table keeps the buffers where they are.
+/// The memory that an [`Array`] points to: the table keeps the buffers where they are.
 struct Held {
     _table: Arc<Table>,
     buffers: Vec<*const c_void>,
@@ -298,8 +297,8 @@ impl Stream {
 }
 
 /// # Safety
-/// `stream` points to a stream that `Stream::new` made and that was not released, and nobody else
-/// uses it meanwhile.
+/// `stream` points to a stream that `Stream::new` made and that was not released, and no other
+/// thread uses it meanwhile.
 unsafe fn streamed<'s>(stream: *mut Stream) -> &'s mut Streamed {
     // SAFETY: `private_data` points to what `Stream::new` has put there until `release_stream`
     // takes it; the caller has the only use of it.

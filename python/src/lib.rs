@@ -96,7 +96,7 @@ fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Runs the command line of `words` on a thread of its own, while other threads of Python go on.
 ///
 /// # Errors
-/// `KeyboardInterrupt` after Ctrl-C. Then nobody waits for the thread any more: a sweep stops at
+/// `KeyboardInterrupt` after Ctrl-C. The thread is then no longer waited for: a sweep stops at
 /// its next row, another command at its end.
 fn run(py: Python<'_>, words: Vec<OsString>) -> PyResult<Done> {
     let ended = Arc::new(AtomicBool::new(false));
@@ -104,7 +104,7 @@ fn run(py: Python<'_>, words: Vec<OsString>) -> PyResult<Done> {
     let thread = thread::Builder::new().stack_size(sme::cli::STACK_BYTES);
     let job = {
         let ended = ended.clone();
-        // Nobody may be there to receive it.
+        // After Ctrl-C there is no receiver.
         move || drop(done.send(rows::rows(words, &ended)))
     };
     let job = thread.spawn(job)?;

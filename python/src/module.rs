@@ -15,10 +15,10 @@ struct Definition(UnsafeCell<ffi::PyModuleDef>);
 // SAFETY: Python alone reads and writes it, with its lock held.
 unsafe impl Sync for Definition {}
 
-/// What is done with a new module, and an end.
+/// The function that fills a new module, and the end of the list.
 struct Slots(UnsafeCell<[ffi::PyModuleDef_Slot; 2]>);
 
-// SAFETY: Python alone reads it, and nobody writes it.
+// SAFETY: Python alone reads it, and it is never written.
 unsafe impl Sync for Slots {}
 
 static SLOTS: Slots = Slots(UnsafeCell::new([

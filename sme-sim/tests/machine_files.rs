@@ -1,6 +1,6 @@
 //! Machine files through the public interface: the built-in ones, other forms of the same file,
-//! overrides, the table. Messages about bad ones are in `bad_machine_files.rs` and `bad_overrides.rs`, files garbled at
-//! random in `garbled_machine_files.rs`.
+//! overrides, the table. Messages about bad ones are in `bad_machine_files.rs` and
+//! `bad_overrides.rs`, files garbled at random in `garbled_machine_files.rs`.
 
 use std::collections::BTreeSet;
 

@@ -57,6 +57,12 @@ pub fn use_of(id: &str) -> Option<Use> {
     known.map(|(_, to, _)| *to)
 }
 
+/// Whether `command` takes the argument that clap calls `id`.
+pub fn takes(command: &Command, id: &str) -> bool {
+    let mut arguments = command.get_arguments();
+    arguments.any(|argument| argument.get_id() == id)
+}
+
 /// Endings of rows that are not for people.
 const ROWS: [&str; 3] = ["csv", "json", "jsonl"];
 
@@ -64,17 +70,12 @@ const ROWS: [&str; 3] = ["csv", "json", "jsonl"];
 /// known where the ending says nothing.
 fn endings(words: &[&str], command: &Command, argument: &Arg) -> &'static [&'static str] {
     let id = argument.get_id().as_str();
-    let has_format = || {
-        command
-            .get_arguments()
-            .any(|other| other.get_id() == "format")
-    };
     match (id, words.first()) {
         // The calls of ranks; a trace has those of threads.
         ("timeline", Some(&"mpi")) => &["csv", "pftrace"],
         // Which looks at it itself: the ending decides what is drawn.
         ("output", Some(&"plot")) => &[],
-        ("output", _) if !has_format() => &ROWS[1..],
+        ("output", _) if !takes(command, "format") => &ROWS[1..],
         _ => FLAGS
             .iter()
             .find(|(flag, ..)| *flag == id)

@@ -153,11 +153,24 @@ impl PlotRun {
         Ok(())
     }
 
-    /// Reads the files and draws the picture.
+    /// Reads the files and draws the picture in the format of its file.
     ///
     /// # Errors
     /// [`Stop::Input`] for files without such rows, and for fields that cannot be drawn.
     pub fn draw(&self) -> Result<Drawn, Stop> {
+        self.drawn_as(self.kind)
+    }
+
+    /// The same picture as SVG.
+    ///
+    /// # Errors
+    /// As [`Self::draw`].
+    pub fn svg(&self) -> Result<String, Stop> {
+        let bytes = self.drawn_as(Kind::Svg)?.bytes;
+        String::from_utf8(bytes).map_err(|error| Stop::Failed(error.to_string()))
+    }
+
+    fn drawn_as(&self, kind: Kind) -> Result<Drawn, Stop> {
         let flags = &self.flags;
         let table = Table::read(&flags.files, &self.only)?;
         let chosen = Chosen::new(&table, flags)?;
@@ -166,16 +179,14 @@ impl PlotRun {
             size: flags.size,
             style: flags.style,
         };
-        let bytes = picture
-            .to_svg(page)
-            .and_then(|svg| self.kind.bytes(svg, page));
+        let bytes = picture.to_svg(page).and_then(|svg| kind.bytes(svg, page));
         let bytes = bytes.map_err(|error| match &flags.output {
             Some(path) => Stop::flag(&format!("-o {}", path.display()), error),
             None => Stop::Input(error.to_string()),
         })?;
         Ok(Drawn {
             bytes,
-            told: chosen.told.clone(),
+            told: chosen.told,
             left_out: picture.left_out,
         })
     }

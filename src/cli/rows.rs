@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::{ArgAction, ArgMatches, Command};
 
-use super::paths::is_given;
+use super::paths::{is_given, takes};
 use super::{Job, command};
 use crate::report::collect::collected;
 use crate::report::records::{self, Record};
@@ -90,14 +90,14 @@ fn with_format(mut words: Vec<OsString>) -> Result<Vec<OsString>, Stop> {
                 return Err(Stop::flag(flag, reason));
             }
         }
-        if !has(leaf, "format") && !writes_lines(&words[..depth]) {
+        if !takes(leaf, "format") && !writes_lines(&words[..depth]) {
             let reason = "has no rows; run the program for what it does";
             let path = line(&words[..depth]);
             let path: Vec<_> = path.iter().map(|word| word.to_string_lossy()).collect();
             return Err(Stop::flag(&path.join(" "), reason));
         }
     }
-    if has(leaf, "format") {
+    if takes(leaf, "format") {
         words.insert(depth, "--format=json".into());
     }
     Ok(line(&words))
@@ -109,12 +109,6 @@ fn writes_lines(path: &[OsString]) -> bool {
         .map(|name| ["coherence", name])
         .iter()
         .any(|lines| path == lines)
-}
-
-fn has(command: &Command, id: &str) -> bool {
-    command
-        .get_arguments()
-        .any(|argument| argument.get_id() == id)
 }
 
 fn innermost(matches: &ArgMatches) -> &ArgMatches {

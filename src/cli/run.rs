@@ -2,8 +2,7 @@
 //! which it can be repeated.
 //!
 //! Called by [`super::main`]. Every point is a command line, which is read by [`Job::read`] before
-//! anything is simulated, and whose rows go to a temporary directory until
-//! the end.
+//! anything is simulated, and whose rows go to a temporary directory until the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -27,6 +26,7 @@ use self::inputs::{Input, Inputs, sha256};
 use self::manifest::{Build, Computer, MachineText, Manifest, PlotRecord, PointRecord, RunRecord};
 use self::results::Rows;
 use super::Job;
+use super::plot::PlotRun;
 use crate::report::Format;
 use crate::report::output::{self, Output};
 use crate::report::stop::{Stop, one_line, to_stderr};
@@ -85,9 +85,9 @@ struct Ready {
     arguments: Vec<String>,
     seed: Option<String>,
     job: Job,
-    /// Where its rows go.
+    /// The file of its rows.
     rows: PathBuf,
-    /// Where its critical path goes, for the report.
+    /// The file of its critical path, for the report.
     path: Option<PathBuf>,
 }
 
@@ -95,15 +95,10 @@ struct Ready {
 struct Picture {
     name: String,
     arguments: Vec<String>,
-    job: Job,
+    job: Box<PlotRun>,
 }
 
 impl RunJob {
-    /// The names of all results.
-    fn results(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(String::as_str).chain([MANIFEST])
-    }
-
     /// Simulates all points, draws the pictures and writes everything.
     ///
     /// # Errors
@@ -121,15 +116,14 @@ impl RunJob {
             self.put(&record.rows, rows.text().as_bytes())?;
             runs.push(record);
         }
-        let mut plots = Vec::new();
+        let (mut plots, mut pictures) = (Vec::new(), BTreeMap::new());
         for plot in std::mem::take(&mut self.plots) {
-            let drawn = match &plot.job {
-                Job::Plot(job) => job.draw().map(|drawn| drawn.bytes),
-                _ => Ok(Vec::new()),
-            };
-            let failed = match drawn {
-                Ok(bytes) => {
-                    self.put(&plot.name, &bytes)?;
+            let failed = match plot.job.draw() {
+                Ok(drawn) => {
+                    self.put(&plot.name, &drawn.bytes)?;
+                    if self.report.is_some() {
+                        pictures.extend(plot.job.svg().map(|svg| (plot.name.clone(), svg)));
+                    }
                     None
                 }
                 Err(stop) => Some(one_line(&self.shown(stop).to_string())),
@@ -166,10 +160,10 @@ impl RunJob {
             files,
         };
         self.put(MANIFEST, manifest.text().as_bytes())?;
-        let page = self
-            .report
-            .as_ref()
-            .map(|_| page::page(&self.file, &manifest, self.scratch.path(), &paths));
+        let page = self.report.as_ref().map(|_| {
+            let directory = self.scratch.path();
+            page::page(&self.file, &manifest, directory, &pictures, &paths)
+        });
         if let Some(before) = &self.before {
             failures.extend(differences(before, &manifest));
         }
@@ -233,14 +227,11 @@ impl RunJob {
                 failed,
             });
         }
-        let rows_file = run.rows;
-        Ok((
-            RunRecord {
-                rows: rows_file,
-                points,
-            },
-            rows,
-        ))
+        let record = RunRecord {
+            rows: run.rows,
+            points,
+        };
+        Ok((record, rows))
     }
 
     /// Writes a result to where it is before the end.
@@ -266,8 +257,7 @@ impl RunJob {
             }
             Ok(())
         };
-        let moved = moved();
-        if let Err(error) = moved {
+        if let Err(error) = moved() {
             self.scratch.disable_cleanup(true);
             temporary::keep(&scratch);
             let (out, kept) = (self.out.display(), scratch.display());
@@ -309,7 +299,7 @@ impl RunJob {
     }
 }
 
-/// "1 row", "2 rows".
+/// `count` and the noun `what`, in the plural where it is not 1.
 fn count(count: usize, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),
@@ -317,7 +307,7 @@ fn count(count: usize, what: &str) -> String {
     }
 }
 
-/// Why the results of a repetition are not those `before`.
+/// A complaint for each result of a repetition that is not the one `before`.
 fn differences(before: &Manifest, now: &Manifest) -> Vec<String> {
     let names: BTreeSet<&String> = before.files.keys().chain(now.files.keys()).collect();
     let differs = |name: &&&String| before.files.get(**name) != now.files.get(**name);

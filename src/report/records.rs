@@ -62,8 +62,8 @@ pub fn read(
     })
 }
 
-/// Reads the lines of `file`, whose text comes from `reader`, and hands each to `take` with its number.
-/// Lines without anything are passed over.
+/// Reads the lines of `file`, whose text comes from `reader`, and hands each to `take` with its
+/// number, counted from 1. Empty lines are passed over.
 ///
 /// # Errors
 /// A line of `longest` bytes or more or that is no UTF-8, and what `take` complains of.

@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use super::row::Cell;
 
 /// `rows` under `heading`, aligned. What all rows share stands once above the rest, as
-/// `key  value`, unless there is nothing else to show. Lines are no longer than `within`, where that
-/// is given and a column fits: see [`folded`].
+/// `key  value`, unless there is nothing else to show. Lines have at most `within` columns of text,
+/// where that is given and a cell fits: see [`folded`].
 pub fn rows(heading: &[String], rows: &[Vec<Cell>], within: Option<usize>) -> String {
     let same = |column: usize| {
         let first = rows.first().and_then(|row| row.get(column));
@@ -47,8 +47,8 @@ fn picked(
     (heading.collect(), rows.iter().map(pick).collect())
 }
 
-/// `rows` under `heading`, aligned, as several tables one below the other where lines would be
-/// longer than `within`. Each begins with the columns that tell the rows apart.
+/// `rows` under `heading`, aligned, as several tables one below the other where lines would have
+/// more than `within` columns of text. Each begins with the columns that tell the rows apart.
 pub fn folded(heading: &[String], rows: &[Vec<Cell>], within: Option<usize>) -> String {
     let whole = aligned(heading, rows);
     let longest = whole.lines().map(length).max().unwrap_or(0);

@@ -35,8 +35,11 @@ pub struct Validation<'a> {
 }
 
 impl Validation<'_> {
-    /// Compares the built-in figures, with the built-in DEVIATIONS.md. Tells `each` of the report so
-    /// far when the rows of a paper, and all before them, are there.
+    /// Compares the built-in figures, with the built-in DEVIATIONS.md. Calls `each` with the report
+    /// so far whenever the rows of a paper are complete.
+    ///
+    /// # Errors
+    /// If the built-in figures cannot be read.
     pub fn run(
         self,
         watch: &dyn Watch,

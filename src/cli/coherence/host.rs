@@ -6,8 +6,8 @@ use clap::Args;
 use crate::cli::read::{self, Values};
 use crate::coherence::measure::cpus::{Cpu, Cpus};
 use crate::coherence::measure::drift::RoundTrip;
-use crate::coherence::measure::run::processor;
 use crate::coherence::measure::{Flushed, MeasureError};
+use crate::host::processor;
 use crate::report::stop::{Stop, one_line, to_stderr};
 
 /// The flags beside `--host` of `sme coherence transfer` and `compare`.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::inputs::{Input, sha256};
 use super::points;
+use crate::host;
 use crate::report::stop::{Stop, one_line};
 
 /// The form of manifests that this program writes and reads.
@@ -62,7 +63,7 @@ pub struct Build {
 #[serde(deny_unknown_fields)]
 pub struct Computer {
     /// Its processor.
-    pub processor: Option<String>,
+    pub processor: String,
     /// Threads that the program may use.
     pub threads: usize,
     /// Its operating system and architecture.
@@ -145,13 +146,8 @@ impl std::fmt::Display for Build {
 impl Computer {
     /// This computer.
     pub fn this() -> Self {
-        let about = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let processor = about
-            .lines()
-            .find_map(|line| line.strip_prefix("model name"));
-        let processor = processor.and_then(|line| line.split_once(':'));
         Self {
-            processor: processor.map(|(_, name)| name.trim().to_owned()),
+            processor: host::processor(),
             threads: crate::cli::read::all_host_threads(),
             system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         }

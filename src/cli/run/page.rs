@@ -9,7 +9,7 @@ use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use sme_sim::machine::{Constant, Machine, Source};
 
 use super::file::ExperimentFile;
-use super::manifest::{MachineText, Manifest, PlotRecord, RunRecord};
+use super::manifest::{MachineText, Manifest, RunRecord};
 use super::results::POINT;
 use super::words;
 use crate::cli::Job;
@@ -23,11 +23,13 @@ const LIMITS: &str = include_str!("../../../docs/limits.md");
 
 const STYLE: &str = include_str!("page.css");
 
-/// The page. Rows and pictures are in `directory`, and `paths` are the critical paths of points.
+/// The page. Rows are in `directory`; `pictures` are those of the file as SVG, by name, and `paths`
+/// the critical paths of points.
 pub fn page(
     file: &ExperimentFile,
     manifest: &Manifest,
     directory: &Path,
+    pictures: &BTreeMap<String, String>,
     paths: &BTreeMap<usize, PathBuf>,
 ) -> String {
     let name = &manifest.experiment.file;
@@ -51,7 +53,9 @@ pub fn page(
                     (failures(manifest))
                     (notes(file))
                     @for plot in &manifest.plots {
-                        (picture(plot, directory))
+                        @if let Some(svg) = pictures.get(&plot.picture) {
+                            (figure(svg, &plot.picture))
+                        }
                     }
                     @for run in &manifest.runs {
                         (rows(run, directory, file.plots.is_empty()))
@@ -105,24 +109,6 @@ fn notes(file: &ExperimentFile) -> Markup {
     }
 }
 
-fn picture(plot: &PlotRecord, directory: &Path) -> Markup {
-    let drawn = match plot.picture.ends_with(".svg") {
-        true => fs::read_to_string(directory.join(&plot.picture)).ok(),
-        false => {
-            let words: Vec<&str> = plot.arguments.iter().skip(1).map(String::as_str).collect();
-            let end = words.iter().position(|word| word.starts_with('-'));
-            let (rows, flags) = words.split_at(end.unwrap_or(words.len()));
-            let rows: Vec<PathBuf> = rows.iter().map(|name| directory.join(name)).collect();
-            draw(&rows, flags)
-        }
-    };
-    html! {
-        @if let (Some(svg), None) = (drawn, &plot.failed) {
-            (figure(&svg, &plot.picture))
-        }
-    }
-}
-
 /// Draws these files with these flags as `sme plot` does, as SVG; none where it refuses them.
 fn draw(files: &[PathBuf], flags: &[&str]) -> Option<String> {
     let files = files.iter().map(|path| path.to_string_lossy().into_owned());
@@ -133,7 +119,7 @@ fn draw(files: &[PathBuf], flags: &[&str]) -> Option<String> {
         .chain(flags)
         .collect();
     match Job::read(words(&line)).ok()? {
-        Job::Plot(plot) => String::from_utf8(plot.draw().ok()?.bytes).ok(),
+        Job::Plot(plot) => plot.svg().ok(),
         _ => None,
     }
 }
@@ -151,12 +137,8 @@ fn figure(svg: &str, caption: &str) -> Markup {
 fn rows(run: &RunRecord, directory: &Path, is_drawn: bool) -> Markup {
     let path = directory.join(&run.rows);
     let text = fs::read(&path).unwrap_or_default();
-    let mut all: Vec<Record> = Vec::new();
-    let take = |_: &str, record| {
-        all.push(record);
-        Ok(())
-    };
-    let read = records::read(&run.rows, text.as_slice(), |_| Ok(()), take);
+    let read = records::read_all(&run.rows, text.as_slice());
+    let all = read.as_deref().unwrap_or_default();
     let mut keys: Vec<&str> = Vec::new();
     for (key, _) in all.iter().flatten() {
         if !keys.contains(&key.as_str()) {
@@ -373,8 +355,7 @@ fn repetition(manifest: &Manifest) -> Markup {
                 " repeats the experiment and compares every file. These results are of "
                 (manifest.program) ", begun at " (manifest.began) "; they took "
                 (format!("{:.1}", manifest.wall_s)) " s on "
-                @if let Some(processor) = &host.processor { (processor) ", " }
-                (host.threads) " threads, " (host.system) "."
+                (host.processor) ", " (host.threads) " threads, " (host.system) "."
             }
             details {
                 summary { "The experiment file" }

@@ -8,7 +8,7 @@ use clap::{ArgAction, Command};
 use super::file::{RunEntry, SET, Scalar, Setting, Variant};
 use super::inputs::Inputs;
 use crate::cli::names;
-use crate::cli::paths::{Use, use_of};
+use crate::cli::paths::{Use, takes, use_of};
 use crate::report::Format;
 use crate::report::stop::Stop;
 
@@ -81,13 +81,6 @@ fn collect(command: &Command, words: &str, known: &mut Vec<String>) {
         }
         collect(sub, &words, known);
     }
-}
-
-/// Whether `command` takes the flag that clap calls `id`.
-pub fn takes(command: &Command, id: &str) -> bool {
-    command
-        .get_arguments()
-        .any(|argument| argument.get_id() == id)
 }
 
 /// The format of rows in `file`, which `command` must be able to write.

@@ -13,6 +13,7 @@ use super::inputs::{self, Input, Inputs, sha256};
 use super::manifest::{self, MachineText, Manifest};
 use super::points::{self, Point};
 use super::{MANIFEST, OWN, Picture, PointsOfRun, Ready, RunFlags, RunJob, text, words};
+use crate::cli::paths::takes;
 use crate::cli::{self, Job};
 use crate::report::Format;
 use crate::report::output::{self, Output};
@@ -162,22 +163,22 @@ impl RunJob {
         let own = scratch.join(OWN);
         let rows = own.join(format!("rows-{number}"));
         let mut line = point.resolved(&mut self.inputs, &scratch, number)?;
-        if points::takes(command, "format") {
+        if takes(command, "format") {
             let format = match format {
                 Format::Csv => "csv",
                 Format::Json | Format::Table => "json",
             };
             line.extend(["--format", format].map(String::from));
         }
-        if points::takes(command, "no_host") {
+        if takes(command, "no_host") {
             line.push("--no-host".into());
         }
         line.extend(["-o".into(), text(&rows)]);
-        // Where a critical path is to be had, the report shows it.
-        // The name is what the picture calls its bar.
+        // The report shows the critical path of every point that has one. The picture calls a bar by
+        // the name of its file.
         let path = own.join(format!("point-{number}"));
         let is_wanted = self.report.is_some() && has_path && !point.has("--explain-to");
-        let with_path = match is_wanted && points::takes(command, "explain_to") {
+        let with_path = match is_wanted && takes(command, "explain_to") {
             true => {
                 let more = ["--explain-to".to_owned(), text(&path)];
                 Job::read(words(&[line.as_slice(), &more].concat())).ok()
@@ -258,6 +259,9 @@ impl RunJob {
             let to = ["-o".to_owned(), text(&scratch.join(&plot.picture))];
             let line = [arguments(scratch), to.to_vec()].concat();
             let job = Job::read(words(&line)).map_err(|stop| self.shown(stop).at(&place))?;
+            let Job::Plot(job) = job else {
+                return Err(wrong("is no picture".into()));
+            };
             self.plots.push(Picture {
                 name: plot.picture.clone(),
                 arguments: arguments(Path::new("")),
@@ -278,7 +282,8 @@ impl RunJob {
 
     /// Refuses to replace files that the experiment reads, or that no experiment has written.
     fn keeps_other_files(&self, flags: &RunFlags) -> Result<(), Stop> {
-        let results: Vec<PathBuf> = self.results().map(|name| self.out.join(name)).collect();
+        let names = self.names.iter().map(String::as_str).chain([MANIFEST]);
+        let results: Vec<PathBuf> = names.map(|name| self.out.join(name)).collect();
         let written = results.iter().map(|path| ("--out", Some(path.as_path())));
         let mut written: Vec<_> = written.collect();
         written.push(("--report", flags.report.as_deref()));

@@ -4,7 +4,6 @@
 //! Called by `sme coherence measure`. Times in nanoseconds.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use super::MeasureError;
 use super::cpus::Cpus;
@@ -16,6 +15,7 @@ use super::team::{Team, with_team};
 use crate::coherence::table::Row;
 use crate::coherence::transition::of_tables;
 use crate::coherence::transition::{CoreDistance, Curve, Holder, Transition};
+use crate::host;
 use crate::progress::Watch;
 
 /// The plan of a measurement.
@@ -189,26 +189,10 @@ fn used(recipe: &Recipe) -> usize {
     if is_shared { 2 } else { 1 }
 }
 
-/// The name of this computer's processor, or of its architecture where the system tells none.
-pub fn processor() -> String {
-    let name = cpuinfo("model name").filter(|name| !name.is_empty());
-    name.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
-}
-
 /// Returns whether the vendor documents an owned state in the caches of its processors (MOESI).
 fn has_owned() -> bool {
-    let vendor = cpuinfo("vendor_id");
+    let vendor = host::cpuinfo("vendor_id");
     matches!(vendor.as_deref(), Some("AuthenticAMD" | "HygonGenuine"))
-}
-
-/// The first value of `key` in `/proc/cpuinfo`.
-fn cpuinfo(key: &str) -> Option<String> {
-    let text = fs::read_to_string("/proc/cpuinfo").ok()?;
-    let value = |line: &str| {
-        let (name, value) = line.split_once(':')?;
-        (name.trim() == key).then(|| value.trim().to_owned())
-    };
-    text.lines().find_map(value)
 }
 
 #[cfg(test)]
@@ -220,7 +204,7 @@ mod tests {
 
     fn plan(cpus: Cpus) -> MeasurementPlan {
         MeasurementPlan {
-            machine: processor(),
+            machine: host::processor(),
             cpus,
             sizes: vec![1 << 16, 1 << 17],
             repetitions: 3,

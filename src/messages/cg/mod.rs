@@ -58,8 +58,8 @@ pub struct Outcome {
     pub residual: f64,
     /// The phases.
     pub phases: Vec<Phase>,
-    /// The energy of the machine until the last program ended; none where the machine has no figures
-    /// of power.
+    /// The energy of the machine until the last program ended; none where the machine has no
+    /// figures of power.
     pub energy: Option<Energy>,
 }
 

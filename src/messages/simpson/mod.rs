@@ -99,8 +99,8 @@ pub struct Outcome {
     pub total: Time,
     /// The levels, the root first.
     pub levels: Vec<Level>,
-    /// The energy of the machine until the last program ended; none where the machine has no figures
-    /// of power.
+    /// The energy of the machine until the last program ended; none where the machine has no
+    /// figures of power.
     pub energy: Option<Energy>,
 }
 

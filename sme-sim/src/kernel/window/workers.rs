@@ -43,8 +43,8 @@ pub(super) struct Reached {
     pub(super) next: Time,
 }
 
-/// Runs `nodes`, those of `share`, until `pause` or the end, with up to `workers` threads. When each
-/// does something next is kept in `next`.
+/// Runs `nodes`, those of `share`, until `pause` or the end, with up to `workers` threads. Keeps in
+/// `next` the time at which each does something next.
 pub(super) fn advance<N: Locality>(
     (nodes, next): (&mut [N], &mut [Time]),
     share: ProcessShare,

@@ -10,7 +10,8 @@
 //! grows to what was ever in use at once, and so do the lists: an engine has over fifty FIFOs and
 //! rarely more than a few packets. A few stand in the engine itself, near the data that is used
 //! with them, and others are used only while there are more: in a large machine the time goes into
-//! fetching its state. Beside each packet a FIFO keeps a 16-bit `side` word, decided when it is written.
+//! fetching its state. Beside each packet a FIFO keeps a 16-bit `side` word, decided when it is
+//! written.
 
 use std::sync::Arc;
 

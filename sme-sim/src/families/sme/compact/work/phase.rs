@@ -88,8 +88,8 @@ impl Work {
         self.push_at(at, Event::PhaseRelease);
     }
 
-    /// [`Event::PhaseRelease`]. Returns the read that is [told ahead](Self::foresees), if followers'
-    /// reads may be.
+    /// Performs [`Event::PhaseRelease`]. Returns the read that is [told ahead](Self::foresees), if
+    /// followers' reads may be.
     #[inline]
     pub fn release_phase(&mut self, form: &NodeForm, foretells: bool) -> Option<Fetched> {
         self.phase_release_pending = false;
