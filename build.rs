@@ -1,5 +1,10 @@
-//! Tells the program the commit that it is built from, for the manifests that it writes.
+//! Tells the program the commit that it is built from, for the manifests that it writes, and builds
+//! the library that it carries for MPI programs.
 
+#[path = "mpi/libmpi/generate.rs"]
+mod generate;
+
+use std::env;
 use std::path::Path;
 use std::process::Command;
 
@@ -30,6 +35,33 @@ fn main() {
     println!(
         "cargo::rustc-env=SME_COMMIT={}",
         commit().unwrap_or_default()
+    );
+    if env::var_os("CARGO_FEATURE_CLI").is_some() {
+        library();
+    }
+}
+
+/// Builds the library of MPI programs, which needs nothing but the compiler: a program that carries
+/// it has it wherever it is copied to.
+fn library() {
+    generate::entries("mpi/facts/calls.txt");
+    let variable = |name| env::var_os(name).expect("cargo sets it");
+    let into = Path::new(&variable("OUT_DIR")).join("libmpi.so");
+    let mut rustc = Command::new(variable("RUSTC"));
+    rustc.args(["--crate-name=mpi", "--crate-type=cdylib", "--edition=2024"]);
+    rustc.args([
+        "-Copt-level=2",
+        "-Cpanic=abort",
+        "-Cstrip=symbols",
+        "-Ccodegen-units=1",
+    ]);
+    rustc.arg("--target").arg(variable("TARGET"));
+    rustc.arg("-o").arg(into).arg("mpi/libmpi/src/lib.rs");
+    let status = rustc.status();
+    let is_built = status.as_ref().is_ok_and(|status| status.success());
+    assert!(
+        is_built,
+        "the library of MPI programs cannot be built: {status:?}"
     );
 }
 

@@ -16,6 +16,7 @@
 //! * [`fit`]: lines, logarithms and surfaces by least squares.
 //! * [`host`]: the memory of this process.
 //! * [`latency`]: what one access costs.
+//! * `launch`: MPI programs as they are, a process for each rank.
 //! * [`litmus`]: litmus tests on a simulated cluster.
 //! * [`lock`]: the cluster-wide lock on a simulated machine.
 //! * [`messages`]: messages between cores, measured.
@@ -34,6 +35,8 @@ pub mod fit;
 mod homes;
 pub mod host;
 pub mod latency;
+#[cfg(all(feature = "cli", target_os = "linux"))]
+pub mod launch;
 pub mod litmus;
 pub mod lock;
 pub mod messages;

@@ -1,5 +1,9 @@
 //! Buffers of rank programs: memory, the type of its elements, and how many there are. A slice of
-//! values is one; so is memory that a derived datatype picks elements from.
+//! values is one; so is memory that a derived datatype picks elements from, and memory of a process
+//! of its own.
+
+use std::fmt;
+use std::sync::Arc;
 
 use crate::datatype::{Basic, Datatype, pack};
 use crate::error::{ErrorClass, Fault};
@@ -23,10 +27,47 @@ scalars! {
     f32 = Float, f64 = Double,
 }
 
+/// The memory of a process outside, by its addresses.
+pub trait Outside: fmt::Debug + Send + Sync {
+    /// Appends the bytes of `blocks`, each an address and a length, to `into`.
+    ///
+    /// # Errors
+    /// [`ErrorClass::Buffer`] if the process has no such memory.
+    fn read(
+        &self,
+        blocks: &mut dyn Iterator<Item = (u64, usize)>,
+        into: &mut Vec<u8>,
+    ) -> Result<(), Fault>;
+
+    /// Writes `bytes` to `blocks`, as many as there are: the last ones may not be reached.
+    ///
+    /// # Errors
+    /// As [`Outside::read`].
+    fn write(
+        &self,
+        blocks: &mut dyn Iterator<Item = (u64, usize)>,
+        bytes: &[u8],
+    ) -> Result<(), Fault>;
+}
+
+/// Memory that a buffer's elements are read from.
+#[derive(Clone, Debug)]
+enum Memory<'a> {
+    Here(&'a [u8]),
+    Outside(Arc<dyn Outside>),
+}
+
+/// Memory that a buffer's elements are written to.
+#[derive(Debug)]
+enum MemoryMut<'a> {
+    Here(&'a mut [u8]),
+    Outside(Arc<dyn Outside>),
+}
+
 /// Elements to send.
 #[derive(Clone, Debug)]
 pub struct Buffer<'a> {
-    memory: &'a [u8],
+    memory: Memory<'a>,
     origin: usize,
     count: i64,
     datatype: Datatype,
@@ -36,7 +77,7 @@ pub struct Buffer<'a> {
 /// Elements to receive into.
 #[derive(Debug)]
 pub struct BufferMut<'a> {
-    memory: &'a mut [u8],
+    memory: MemoryMut<'a>,
     origin: usize,
     count: i64,
     datatype: Datatype,
@@ -46,6 +87,21 @@ pub struct BufferMut<'a> {
 impl<'a> Buffer<'a> {
     /// `count` elements of `datatype` in `memory`, of which displacement 0 is at byte `origin`.
     pub fn new(memory: &'a [u8], origin: usize, count: i64, datatype: &Datatype) -> Self {
+        Self::of(Memory::Here(memory), origin, count, datatype)
+    }
+
+    /// `count` elements of `datatype` in the memory of a process, of which displacement 0 is at
+    /// `address`.
+    pub fn outside(
+        memory: Arc<dyn Outside>,
+        address: u64,
+        count: i64,
+        datatype: &Datatype,
+    ) -> Self {
+        Self::of(Memory::Outside(memory), address as usize, count, datatype)
+    }
+
+    fn of(memory: Memory<'a>, origin: usize, count: i64, datatype: &Datatype) -> Self {
         Self {
             memory,
             origin,
@@ -110,13 +166,11 @@ impl<'a> Buffer<'a> {
     /// As [`Buffer::packed`].
     pub(crate) fn packed_piece(&self, piece: &Piece) -> Result<Vec<u8>, Fault> {
         let mut bytes = Vec::new();
-        pack::pack(
-            self.memory,
-            piece.place()?,
-            piece.count,
-            &piece.datatype,
-            &mut bytes,
-        )?;
+        let (origin, count, datatype) = (piece.place()?, piece.count, &piece.datatype);
+        match &self.memory {
+            Memory::Here(memory) => pack::pack(memory, origin, count, datatype, &mut bytes)?,
+            Memory::Outside(memory) => memory.read(&mut piece.blocks()?, &mut bytes)?,
+        }
         Ok(bytes)
     }
 
@@ -134,6 +188,22 @@ impl<'a> BufferMut<'a> {
     /// Room for `count` elements of `datatype` in `memory`, of which displacement 0 is at byte
     /// `origin`.
     pub fn new(memory: &'a mut [u8], origin: usize, count: i64, datatype: &Datatype) -> Self {
+        Self::of(MemoryMut::Here(memory), origin, count, datatype)
+    }
+
+    /// Room for `count` elements of `datatype` in the memory of a process: see
+    /// [`Buffer::outside`].
+    pub fn outside(
+        memory: Arc<dyn Outside>,
+        address: u64,
+        count: i64,
+        datatype: &Datatype,
+    ) -> Self {
+        let memory = MemoryMut::Outside(memory);
+        Self::of(memory, address as usize, count, datatype)
+    }
+
+    fn of(memory: MemoryMut<'a>, origin: usize, count: i64, datatype: &Datatype) -> Self {
         Self {
             memory,
             origin,
@@ -172,7 +242,11 @@ impl<'a> BufferMut<'a> {
 
     /// Returns the current contents as a buffer to read from.
     pub fn shared(&self) -> Buffer<'_> {
-        let shared = Buffer::new(self.memory, self.origin, self.count, &self.datatype);
+        let memory = match &self.memory {
+            MemoryMut::Here(memory) => Memory::Here(memory),
+            MemoryMut::Outside(memory) => Memory::Outside(Arc::clone(memory)),
+        };
+        let shared = Buffer::of(memory, self.origin, self.count, &self.datatype);
         Buffer {
             address: self.address,
             ..shared
@@ -193,9 +267,14 @@ impl<'a> BufferMut<'a> {
     /// # Errors
     /// As [`BufferMut::unpack`].
     pub(crate) fn unpack_piece(&mut self, piece: &Piece, bytes: &[u8]) -> Result<(), Fault> {
-        let origin = piece.place()?;
-        pack::unpack(bytes, self.memory, origin, piece.count, &piece.datatype)?;
-        Ok(())
+        let (origin, count, datatype) = (piece.place()?, piece.count, &piece.datatype);
+        match &mut self.memory {
+            MemoryMut::Here(memory) => {
+                pack::unpack(bytes, memory, origin, count, datatype)?;
+                Ok(())
+            }
+            MemoryMut::Outside(memory) => memory.write(&mut piece.blocks()?, bytes),
+        }
     }
 }
 
@@ -230,6 +309,16 @@ impl Piece {
     /// Bytes of data.
     pub fn bytes(&self) -> usize {
         bytes(self.count, &self.datatype) as usize
+    }
+
+    /// Its blocks, by the addresses where they begin.
+    fn blocks(&self) -> Result<impl Iterator<Item = (u64, usize)>, Fault> {
+        let origin = self.origin;
+        let blocks = self.datatype.blocks(self.count)?;
+        Ok(blocks.map(move |block| {
+            let begin = origin.wrapping_add(block.displacement);
+            (begin as u64, block.bytes)
+        }))
     }
 }
 

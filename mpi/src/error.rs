@@ -101,6 +101,10 @@ classes! {
     RmaRange = "MPI_ERR_RMA_RANGE",
     /// Memory that cannot be attached to a window.
     RmaAttach = "MPI_ERR_RMA_ATTACH",
+    /// A call that the library does not have.
+    UnsupportedOperation = "MPI_ERR_UNSUPPORTED_OPERATION",
+    /// An invalid session.
+    Session = "MPI_ERR_SESSION",
     /// Another error, which its text describes.
     Other = "MPI_ERR_OTHER",
     /// An error of the library itself.

@@ -18,9 +18,11 @@
 //! * [`attributes`], [`info`]: what programs attach to communicators, and hand to the library.
 //! * [`collective`]: collective algorithms, one per file, and the choice among them.
 //! * [`process`]: daemons, and the reservation of cores.
+//! * [`abi`]: the calls as programs in C make them.
 //!
 //! Beside it stand [`rcce`] and [`mppaipc`], libraries of their own.
 
+pub mod abi;
 pub mod attributes;
 pub mod buffer;
 pub mod channel;

@@ -3,6 +3,7 @@
 //! Called by the command line's definition in [`super`].
 
 mod coherence;
+mod launch;
 mod managed;
 mod run;
 mod short;
@@ -10,6 +11,7 @@ mod short;
 pub use coherence::{
     BENCH, COHERENCE, COMPARE_TRANSFER, CURVES, MEASURE, PREDICT, TRANSFER, TUNE_TRANSFER,
 };
+pub use launch::RUN_PROGRAM;
 pub use managed::{BORROW, BT, CG, CONNECT, INFECT, INVADE, POWER, RETREAT, SIMPSON, SPAWN};
 pub use run::RUN;
 pub use short::shortened;

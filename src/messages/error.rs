@@ -96,6 +96,9 @@ pub enum Error {
         /// The rank at which they arrived.
         rank: u32,
     },
+    /// A rank's process has ended before its program did.
+    #[error("a process has ended before its program did")]
+    Ended,
     /// A solution is wrong, though all data arrived as they were sent.
     #[error("the solution is wrong: its scaled residual is {0:.3}, that of a right one below 16")]
     Residual(f64),
@@ -105,7 +108,11 @@ impl Error {
     /// Returns whether something is wrong with what was asked for, and not with the simulation.
     pub fn is_of_input(&self) -> bool {
         match self {
-            Self::Failure(_) | Self::Mpi(_) | Self::Garbled { .. } | Self::Residual(_) => false,
+            Self::Failure(_)
+            | Self::Mpi(_)
+            | Self::Garbled { .. }
+            | Self::Ended
+            | Self::Residual(_) => false,
             Self::Died { why, .. } => why.as_ref().is_some_and(|why| why.is_of_input()),
             _ => true,
         }

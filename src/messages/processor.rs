@@ -55,6 +55,12 @@ impl Processor for Core {
         }
     }
 
+    async fn computes(&self, ps: u64) {
+        if ps > 0 {
+            self.memory.delay(Time::from_ps(ps)).await;
+        }
+    }
+
     async fn enters(&self, call: &'static str, peer: Option<u32>, bytes: u64) {
         let call = match peer {
             Some(peer) => Call::new(call, bytes).of(toward(call), peer),

@@ -86,6 +86,11 @@ pub trait Processor: Send + Sync {
     /// Takes the cost of all this work, each so many times.
     fn work(&self, work: &[(Work, u32)]) -> impl Future<Output = ()> + Send;
 
+    /// The program itself computes for so many picoseconds.
+    fn computes(&self, _ps: u64) -> impl Future<Output = ()> + Send {
+        async {}
+    }
+
     /// The rank enters an MPI call: see [`Channel::enters`].
     fn enters(
         &self,

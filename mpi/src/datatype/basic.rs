@@ -1,7 +1,8 @@
 //! The predefined datatypes (MPI-4.1, Sec. 3.2.2 and 6.9.4), laid out as a 64-bit Linux lays out C:
 //! `long` has 8 bytes, `wchar_t` 4. Values are little-endian.
 //!
-//! Fortran's types, `long double` and its pair and complex types are absent.
+//! Values of `long double` and its pair and complex types can be sent, not reduced. Fortran's types
+//! are absent: a program's interface names those of C that are the same.
 
 use std::fmt;
 
@@ -20,6 +21,10 @@ pub(crate) enum Number {
     F64,
     C32,
     C64,
+    /// `long double`: the 80 bits of x87 in 16 bytes.
+    X80,
+    /// Two of them.
+    CX80,
 }
 
 impl Number {
@@ -29,7 +34,8 @@ impl Number {
             Self::I16 | Self::U16 => 2,
             Self::I32 | Self::U32 | Self::F32 => 4,
             Self::I64 | Self::U64 | Self::F64 | Self::C32 => 8,
-            Self::C64 => 16,
+            Self::C64 | Self::X80 => 16,
+            Self::CX80 => 32,
         }
     }
 
@@ -37,6 +43,7 @@ impl Number {
         match self {
             Self::C32 => 4,
             Self::C64 => 8,
+            Self::CX80 => 16,
             other => other.size(),
         }
     }
@@ -59,7 +66,7 @@ pub enum Class {
     MultiLanguage,
     /// A value and an index, for MINLOC and MAXLOC.
     Pair,
-    /// Characters and packed data: only replaced, never operated on.
+    /// Characters, packed data, and `long double`: only replaced, never operated on.
     Opaque,
 }
 
@@ -148,12 +155,16 @@ basics! {
     Float = "MPI_FLOAT", Floating, [F32];
     /// `double`.
     Double = "MPI_DOUBLE", Floating, [F64];
+    /// `long double`.
+    LongDouble = "MPI_LONG_DOUBLE", Opaque, [X80];
     /// `_Bool`.
     CBool = "MPI_C_BOOL", Logical, [U8];
     /// `float _Complex`.
     CFloatComplex = "MPI_C_FLOAT_COMPLEX", Complex, [C32];
     /// `double _Complex`.
     CDoubleComplex = "MPI_C_DOUBLE_COMPLEX", Complex, [C64];
+    /// `long double _Complex`.
+    CLongDoubleComplex = "MPI_C_LONG_DOUBLE_COMPLEX", Opaque, [CX80];
     /// An address: `MPI_Aint`.
     Aint = "MPI_AINT", MultiLanguage, [I64];
     /// A file offset: `MPI_Offset`.
@@ -170,6 +181,8 @@ basics! {
     TwoInt = "MPI_2INT", Pair, [I32, I32];
     /// A `short` and an `int`.
     ShortInt = "MPI_SHORT_INT", Pair, [I16, I32];
+    /// A `long double` and an `int`.
+    LongDoubleInt = "MPI_LONG_DOUBLE_INT", Opaque, [X80, I32];
 }
 
 impl Basic {

@@ -236,7 +236,7 @@ pub(super) fn combine(op: &Op, earlier: &[u8], into: &mut [u8], basic: Basic) {
         Op::Sum | Op::Prod => with!(number, calculate(op, earlier, into), [
             I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64,
             F32: f32, F64: f64, C32: Complex<f32>, C64: Complex<f64>
-        ]),
+        ] else {}),
         Op::Land | Op::Lor | Op::Lxor | Op::Band | Op::Bor | Op::Bxor => {
             with!(number, bits(op, earlier, into), [
                 I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64

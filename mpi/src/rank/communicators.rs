@@ -52,6 +52,20 @@ impl<'m, C: Channel> Duplicating<'m, C> {
             mpi.close(entered, &self.of.comm, comm).await
         }
     }
+
+    /// Returns whether the duplicate is there.
+    pub(crate) fn is_over(&self) -> bool {
+        self.of.mpi.device().is_over(self.task)
+    }
+
+    /// The duplicate, if it is there.
+    pub(crate) fn take(&self) -> Option<Result<Communicator<'m, C>, Fault>> {
+        let outcome = self.of.mpi.device().take(self.task)?;
+        Some(match outcome.fault {
+            Some(fault) => Err(fault),
+            None => Ok(self.of.twin(Made::from_bytes(&outcome.bytes).context)),
+        })
+    }
 }
 
 impl<'m, C: Channel> Communicator<'m, C> {
@@ -367,21 +381,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
 
     /// The relation to another communicator (MPI_Comm_compare).
     pub fn compare(&self, other: &Self) -> Comparison {
-        if self.comm.is(&other.comm) {
-            return Comparison::Ident;
-        }
-        let own = self.comm.group().compare(other.comm.group());
-        let theirs = match (self.comm.remote_group(), other.comm.remote_group()) {
-            (None, None) => group::Comparison::Ident,
-            (Some(own), Some(theirs)) => own.compare(theirs),
-            _ => group::Comparison::Unequal,
-        };
-        use group::Comparison::{Ident, Unequal};
-        match (own, theirs) {
-            (Ident, Ident) => Comparison::Congruent,
-            (Unequal, _) | (_, Unequal) => Comparison::Unequal,
-            _ => Comparison::Similar,
-        }
+        self.comm.compare(&other.comm)
     }
 
     /// Sets the response to errors of calls over it (MPI_Comm_set_errhandler).
@@ -476,6 +476,27 @@ impl<'m, C: Channel> Communicator<'m, C> {
             }
         };
         mpi.close(entered, &self.comm, ended).await
+    }
+}
+
+impl Comm {
+    /// The relation to another communicator.
+    pub(crate) fn compare(&self, other: &Self) -> Comparison {
+        if self.is(other) {
+            return Comparison::Ident;
+        }
+        let own = self.group().compare(other.group());
+        let theirs = match (self.remote_group(), other.remote_group()) {
+            (None, None) => group::Comparison::Ident,
+            (Some(own), Some(theirs)) => own.compare(theirs),
+            _ => group::Comparison::Unequal,
+        };
+        use group::Comparison::{Ident, Unequal};
+        match (own, theirs) {
+            (Ident, Ident) => Comparison::Congruent,
+            (Unequal, _) | (_, Unequal) => Comparison::Unequal,
+            _ => Comparison::Similar,
+        }
     }
 }
 

@@ -277,7 +277,7 @@ impl<C: Channel> Mpi<C> {
         self.on(self.own.clone())
     }
 
-    fn on(&self, comm: Comm) -> Communicator<'_, C> {
+    pub(crate) fn on(&self, comm: Comm) -> Communicator<'_, C> {
         Communicator { mpi: self, comm }
     }
 

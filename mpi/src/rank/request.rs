@@ -251,7 +251,7 @@ impl<'m, 'b, C: Channel> Request<'m, 'b, C> {
     }
 
     /// Returns whether it is over, or not active.
-    fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         match &self.state {
             State::Active(active) => {
                 let device = self.mpi.device();
@@ -263,7 +263,7 @@ impl<'m, 'b, C: Channel> Request<'m, 'b, C> {
     }
 
     /// Ends it if it is over; the status of one that is not active is empty.
-    fn end(&mut self, call: &'static str) -> Option<Result<Status, MpiError>> {
+    pub(crate) fn end(&mut self, call: &'static str) -> Option<Result<Status, MpiError>> {
         let State::Active(active) = &mut self.state else {
             return Some(Ok(Status::EMPTY));
         };

@@ -18,6 +18,8 @@ mod nas;
 mod pingpong;
 mod power;
 mod pscw;
+#[cfg(target_os = "linux")]
+mod run;
 mod simpson;
 mod spawn;
 mod tune;
@@ -105,6 +107,10 @@ pub enum MpiCommand {
     /// Latency, bandwidth, message rate and barrier of MPI on several machines, side by side
     #[command(after_long_help = super::help::COMPARE)]
     Compare(Box<compare::CompareFlags>),
+    /// An MPI program as it is, compiled for MPICH or for MPI-5's interface, on a simulated machine
+    #[cfg(target_os = "linux")]
+    #[command(after_long_help = super::help::RUN_PROGRAM)]
+    Run(Box<run::RunFlags>),
     /// High Performance Linpack: a dense system solved by LU factorization, its rate and residual
     #[command(after_long_help = super::help::HPL)]
     Hpl(Box<hpl::HplFlags>),
@@ -214,6 +220,8 @@ enum Runs {
     Spawn(Points<spawn::Spawn>),
     Connect(Points<connect::Connect>),
     Tune(tune::TuneRun),
+    #[cfg(target_os = "linux")]
+    Run(run::Run),
     Compare(compare::CompareRun),
 }
 
@@ -256,6 +264,8 @@ impl MpiRun {
             MpiCommand::Connect(flags) => Runs::Connect(flags.read()?),
             MpiCommand::Compare(flags) => Runs::Compare(flags.read()?),
             MpiCommand::Tune(flags) => Runs::Tune(flags.read()?),
+            #[cfg(target_os = "linux")]
+            MpiCommand::Run(flags) => Runs::Run(flags.read()?),
         }))
     }
 
@@ -278,6 +288,8 @@ impl MpiRun {
             Runs::Spawn(points) => points.run(),
             Runs::Connect(points) => points.run(),
             Runs::Tune(run) => run.run(),
+            #[cfg(target_os = "linux")]
+            Runs::Run(run) => run.run(),
             Runs::Compare(run) => run.run(),
         }
     }

@@ -1,0 +1,87 @@
+//! Generates the entry points of the library from the table of calls, for its own build script and
+//! for that of the program, which carries the library within itself.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::{env, fs};
+
+/// Calls that the library answers itself: `src/own.rs` has them, by these names.
+const OWN: [&str; 9] = [
+    "Aint_add",
+    "Aint_diff",
+    "Alloc_mem",
+    "Finalized",
+    "Free_mem",
+    "Get_address",
+    "Initialized",
+    "Pcontrol",
+    "Address",
+];
+
+/// Writes `entries.rs` into the directory for what is generated.
+///
+/// # Panics
+/// If the table cannot be read, or the file not written: the build ends.
+pub fn entries(table: &str) {
+    println!("cargo::rerun-if-changed={table}");
+    let text = fs::read_to_string(table).expect("the table of calls is there");
+    let out = env::var("OUT_DIR").expect("cargo sets it");
+    let path = Path::new(&out).join("entries.rs");
+    fs::write(path, generated(&text)).expect("the directory is cargo's");
+}
+
+/// The entry points of all calls of a table. Calls are numbered in the table's order, a call with
+/// large counts directly behind the one without.
+fn generated(table: &str) -> String {
+    let lines = table.lines().map(str::trim);
+    let calls = lines.filter(|line| !line.is_empty() && !line.starts_with(['#', '[']));
+    let mut code = String::new();
+    let mut number = 0;
+    for line in calls {
+        let (head, rest) = line.split_once('(').expect("a call has arguments");
+        let (arguments, returns) = rest.split_once(')').expect("they end");
+        let count = arguments.split(',').filter(|one| !one.is_empty()).count();
+        let returns = match returns.trim() {
+            "" => "i32",
+            "-> real" => "f64",
+            _ => "usize",
+        };
+        let (name, is_large) = match head.split_once(" +c") {
+            Some((name, _)) => (name, true),
+            None => (head, false),
+        };
+        let mut names = vec![name.to_owned()];
+        names.extend(is_large.then(|| format!("{name}_c")));
+        for name in names {
+            entry(&mut code, (&name, number), count, returns);
+            number += 1;
+        }
+    }
+    code
+}
+
+/// One entry point, and its twin for profiling.
+fn entry(code: &mut String, (name, number): (&str, u32), arguments: usize, returns: &str) {
+    if OWN.contains(&name) {
+        return;
+    }
+    let parameters: Vec<String> = (0..arguments).map(|i| format!("a{i}: usize")).collect();
+    let values: Vec<String> = (0..arguments).map(|i| format!("a{i}")).collect();
+    let (parameters, values) = (parameters.join(", "), values.join(", "));
+    let result = match returns {
+        "i32" => "as i32",
+        "f64" => "",
+        _ => "as usize",
+    };
+    let call = format!("crate::call::call({number}, &[{values}])");
+    let value = match returns {
+        "f64" => format!("f64::from_bits({call})"),
+        _ => format!("{call} {result}"),
+    };
+    for prefix in ["MPI_", "PMPI_"] {
+        let _ = writeln!(
+            code,
+            "/// MPI_{name}.\n#[unsafe(no_mangle)]\npub extern \"C\" fn {prefix}{name}({parameters}) -> {returns} {{ {value} }}"
+        );
+    }
+}

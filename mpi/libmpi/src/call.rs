@@ -1,0 +1,154 @@
+//! A call, from the process's side: the turn goes to the simulator and comes back.
+
+use std::fs::OpenOptions;
+use std::hint::spin_loop;
+use std::process::{exit, id};
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::{env, mem, thread};
+
+use crate::slot::{
+    CALLS, ENDS, INVOKES, MEASURES, MOST_ARGUMENTS, MPICH, PROCESS, RETURNED, RETURNS, SIMULATOR,
+    STANDARD, Slot, VARIABLE,
+};
+use crate::system;
+
+/// Looks at the turn before a process sleeps until it has it.
+const LOOKS: u32 = 200;
+
+/// The process's slot, which the first call maps.
+static SLOT: OnceLock<&Slot> = OnceLock::new();
+
+/// One thread of the process makes a call at a time.
+static IS_BUSY: AtomicBool = AtomicBool::new(false);
+
+/// That thread.
+static OWNER: AtomicU64 = AtomicU64::new(0);
+
+/// Makes the call of this number; its result, as its type has it.
+pub fn call(number: u32, arguments: &[usize]) -> u64 {
+    let me = ME.with(|me| *me);
+    // A function that the program has given the library makes calls from within one.
+    if OWNER.load(Relaxed) == me {
+        return make(number, arguments);
+    }
+    while IS_BUSY.swap(true, Acquire) {
+        thread::yield_now();
+    }
+    OWNER.store(me, Relaxed);
+    let result = make(number, arguments);
+    OWNER.store(0, Relaxed);
+    IS_BUSY.store(false, Release);
+    result
+}
+
+thread_local! {
+    /// A number that no other thread has, and not 0.
+    static ME: u64 = NEXT.fetch_add(1, Relaxed);
+}
+
+/// The number of the next thread that makes a call.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+fn make(number: u32, arguments: &[usize]) -> u64 {
+    let slot = slot();
+    slot.number.store(number, Relaxed);
+    for (word, &argument) in slot.values.iter().zip(arguments) {
+        word.store(argument as u64, Relaxed);
+    }
+    if slot.options.load(Relaxed) & MEASURES != 0 {
+        slot.computed_ns.store(system::computed_ns(), Relaxed);
+    }
+    pass(slot, CALLS);
+    loop {
+        match slot.said.load(Relaxed) {
+            RETURNS => return slot.result.load(Relaxed),
+            INVOKES => {
+                let result = invoke(slot);
+                slot.result.store(result, Relaxed);
+                pass(slot, RETURNED);
+            }
+            ENDS => exit(slot.result.load(Relaxed) as i32),
+            said => fail(&format!("the simulator says {said}")),
+        }
+    }
+}
+
+/// Calls the function that the simulator wants called.
+fn invoke(slot: &Slot) -> u64 {
+    let values: [u64; MOST_ARGUMENTS] = std::array::from_fn(|i| slot.values[i].load(Relaxed));
+    let [a, b, c, d, e, f, ..] = values;
+    let address = slot.function.load(Relaxed) as usize;
+    type Function = extern "C" fn(u64, u64, u64, u64, u64, u64) -> u64;
+    // SAFETY: the address is one that the program gave the library for a function with at most six
+    // arguments, all of them words or addresses; such a function leaves alone what it does not take.
+    let function = unsafe { mem::transmute::<usize, Function>(address) };
+    function(a, b, c, d, e, f)
+}
+
+/// Gives the simulator the turn, and waits until it comes back.
+fn pass(slot: &Slot, said: u32) {
+    slot.said.store(said, Relaxed);
+    slot.turn.store(SIMULATOR, SeqCst);
+    if slot.simulator_sleeps.load(SeqCst) != 0 {
+        system::wake(&slot.turn);
+    }
+    for _ in 0..LOOKS {
+        if slot.turn.load(Acquire) == PROCESS {
+            return;
+        }
+        spin_loop();
+    }
+    slot.process_sleeps.store(1, SeqCst);
+    while slot.turn.load(SeqCst) != PROCESS {
+        system::sleep_while(&slot.turn, SIMULATOR);
+    }
+    slot.process_sleeps.store(0, Relaxed);
+}
+
+/// The slot, mapped by the first call of the process.
+fn slot() -> &'static Slot {
+    let slot = SLOT.get_or_init(connect);
+    if slot.process.load(Relaxed) != id() {
+        fail("a forked process makes a call: only the process that was started may");
+    }
+    slot
+}
+
+/// The slot, if the process has made a call.
+pub fn connected() -> Option<&'static Slot> {
+    SLOT.get().copied()
+}
+
+fn connect() -> &'static Slot {
+    let Ok(given) = env::var(VARIABLE) else {
+        fail("this program has to be started by `sme mpi run`");
+    };
+    let open = |path| OpenOptions::new().read(true).write(true).open(path);
+    let slot = given.rsplit_once(':').and_then(|(path, number)| {
+        let file = open(path).ok()?;
+        system::map(&file, number.parse().ok()?)
+    });
+    let Some(slot) = slot else {
+        fail(&format!("{VARIABLE}={given} leads to no rank"));
+    };
+    if slot.process.load(Relaxed) != 0 {
+        fail("another process of this rank has made calls: a rank is one process");
+    }
+    system::belongs_to_parent();
+    let is_standard = system::is_loaded_as("libmpi_abi");
+    let interface = if is_standard { STANDARD } else { MPICH };
+    slot.interface.store(interface, Relaxed);
+    slot.memory[0].store(system::malloc as *const () as u64, Relaxed);
+    slot.memory[1].store(system::free as *const () as u64, Relaxed);
+    slot.scratch_at.store(slot.scratch.as_ptr() as u64, Relaxed);
+    slot.process.store(id(), Relaxed);
+    slot
+}
+
+/// Ends the process with a message.
+fn fail(why: &str) -> ! {
+    eprintln!("sme mpi: {why}");
+    exit(1)
+}

@@ -1,0 +1,94 @@
+//! The memory that a rank's process shares with the simulator: whose turn it is, and what the other
+//! one is told. The library of the process and the simulator are both built from this file.
+//!
+//! The process and the simulator take turns. Who has the turn writes, sets [`Slot::turn`], and waits
+//! until it is its own again; so the other words need no order of their own.
+
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// The name of the environment's variable that leads a process to its slot: the path of the memory,
+/// and the number of the rank in it, with a colon between them.
+pub const VARIABLE: &str = "SME_MPI_RANK";
+
+/// The distance of the slots of two ranks in that memory, in bytes.
+pub const SLOT_BYTES: usize = 4096;
+
+/// The most arguments of a call, or of a function of the program's.
+pub const MOST_ARGUMENTS: usize = 16;
+
+/// The turn of the process.
+pub const PROCESS: u32 = 0;
+
+/// The turn of the simulator.
+pub const SIMULATOR: u32 = 1;
+
+/// The process makes a call: [`Slot::number`] with [`Slot::values`].
+pub const CALLS: u32 = 1;
+
+/// The simulator's answer to a call: [`Slot::result`].
+pub const RETURNS: u32 = 2;
+
+/// The simulator wants a function of the program's called: the one at [`Slot::function`], with
+/// [`Slot::values`].
+pub const INVOKES: u32 = 3;
+
+/// What the function returned: [`Slot::result`].
+pub const RETURNED: u32 = 4;
+
+/// The simulator wants the process to end with the status [`Slot::result`].
+pub const ENDS: u32 = 5;
+
+/// MPICH's interface.
+pub const MPICH: u32 = 0;
+
+/// The interface of MPI-5.0.
+pub const STANDARD: u32 = 1;
+
+/// A bit of [`Slot::options`]: the process tells how long its thread has computed.
+pub const MEASURES: u32 = 1;
+
+/// The rank has been initialized.
+pub const INITIALIZED: u32 = 1;
+
+/// The rank has been finalized.
+pub const FINALIZED: u32 = 2;
+
+/// The words of one rank. All are 0 at first.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Slot {
+    /// [`PROCESS`] or [`SIMULATOR`]; a futex.
+    pub turn: AtomicU32,
+    /// Whether the process sleeps until it has the turn.
+    pub process_sleeps: AtomicU32,
+    /// Whether the simulator does.
+    pub simulator_sleeps: AtomicU32,
+    /// What who had the turn last wants: [`CALLS`] to [`ENDS`].
+    pub said: AtomicU32,
+    /// The number of the call in the table.
+    pub number: AtomicU32,
+    /// The process, by the system's number; 0 until it has made a call.
+    pub process: AtomicU32,
+    /// The interface that its program was compiled for.
+    pub interface: AtomicU32,
+    /// What the simulator wants of the process from the beginning: [`MEASURES`].
+    pub options: AtomicU32,
+    /// 0, [`INITIALIZED`] or [`FINALIZED`].
+    pub state: AtomicU32,
+    /// The time for which the thread has computed since it began, in nanoseconds.
+    pub computed_ns: AtomicU64,
+    /// The address of the function that is wanted called.
+    pub function: AtomicU64,
+    /// The result of a call or a function.
+    pub result: AtomicU64,
+    /// Arguments.
+    pub values: [AtomicU64; MOST_ARGUMENTS],
+    /// The addresses of `malloc` and `free`.
+    pub memory: [AtomicU64; 2],
+    /// Words that the simulator fills and functions of the program's are given the address of.
+    pub scratch: [AtomicU64; 64],
+    /// The address of [`Self::scratch`] in the process.
+    pub scratch_at: AtomicU64,
+}
+
+const _: () = assert!(size_of::<Slot>() <= SLOT_BYTES);

@@ -1,0 +1,428 @@
+//! The arguments of a call, one after the other, as what they stand for.
+
+use std::sync::Arc;
+
+use super::facts::{CALLS, Interface, Signature};
+use super::objects::{CommObject, Kind, TypeObject, no_such};
+use super::program::Asked;
+use super::rank::{About, Failure, Rank};
+use crate::buffer::{Buffer, BufferMut, Outside};
+use crate::comm::Comm;
+use crate::datatype::{Basic, Datatype};
+use crate::error::ErrorClass;
+use crate::group::Group;
+use crate::info::Info;
+use crate::op::Op;
+use crate::rank::{PROC_NULL, ROOT, Sent, Source, Tag};
+
+/// The arguments that are left of a call.
+pub(super) struct Arguments<'r> {
+    pub(super) rank: &'r Arc<Rank>,
+    pub(super) call: &'static Signature,
+    values: [u64; 16],
+    next: usize,
+}
+
+/// A place, or places, to which a call writes numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Out {
+    pub(super) address: u64,
+    width: usize,
+}
+
+/// A buffer of the program's.
+#[derive(Clone, Debug)]
+pub(super) struct Given {
+    pub(super) address: u64,
+    pub(super) count: i64,
+    pub(super) datatype: Datatype,
+    memory: Arc<Rank>,
+    is_in_place: bool,
+}
+
+impl Given {
+    /// A buffer of the process of `rank`.
+    pub(super) fn new(rank: &Arc<Rank>, address: u64, count: i64, datatype: &Datatype) -> Self {
+        Self {
+            address,
+            count,
+            datatype: datatype.clone(),
+            memory: Arc::clone(rank),
+            is_in_place: address == rank.interface.handle("IN_PLACE"),
+        }
+    }
+
+    /// Returns whether it is MPI_IN_PLACE.
+    pub(super) fn is_in_place(&self) -> bool {
+        self.is_in_place
+    }
+
+    fn memory(&self) -> Arc<dyn Outside> {
+        Arc::clone(&self.memory.program) as Arc<dyn Outside>
+    }
+
+    /// The same with this many elements.
+    pub(super) fn with_count(self, count: i64) -> Self {
+        Self { count, ..self }
+    }
+
+    /// Its elements, to read.
+    pub(super) fn buffer(&self) -> Buffer<'static> {
+        Buffer::outside(self.memory(), self.address, self.count, &self.datatype)
+    }
+
+    /// Room for its elements.
+    pub(super) fn room(&self) -> BufferMut<'static> {
+        BufferMut::outside(self.memory(), self.address, self.count, &self.datatype)
+    }
+
+    /// Its elements as a contribution.
+    pub(super) fn sent(&self) -> Sent<'static> {
+        match self.is_in_place {
+            true => Sent::InPlace,
+            false => Sent::Buffer(self.buffer()),
+        }
+    }
+}
+
+impl<'r> Arguments<'r> {
+    /// Those of a call that the process of `rank` makes; none of a number that is no call.
+    pub(super) fn new(rank: &'r Arc<Rank>, asked: &Asked) -> Option<Self> {
+        Some(Self {
+            rank,
+            call: CALLS.get(asked.number)?,
+            values: asked.values,
+            next: 0,
+        })
+    }
+
+    pub(super) fn interface(&self) -> Interface {
+        self.rank.interface
+    }
+
+    /// The next argument, as it is, and its number.
+    fn take(&mut self) -> (usize, u64) {
+        let place = self.next;
+        self.next += 1;
+        (place, self.values.get(place).copied().unwrap_or_default())
+    }
+
+    /// An argument that says nothing here.
+    pub(super) fn skip(&mut self) {
+        self.take();
+    }
+
+    /// A number.
+    pub(super) fn number(&mut self) -> i64 {
+        let (place, value) = self.take();
+        match self.call.width(place) {
+            4 => (value as i32).into(),
+            _ => value as i64,
+        }
+    }
+
+    /// A number that must not be negative.
+    pub(super) fn count(&mut self) -> Result<i64, Failure> {
+        let name = self.call.names.get(self.next).copied().unwrap_or_default();
+        let count = self.number();
+        match count < 0 {
+            true => {
+                let text = format!("{name}: {count} is negative");
+                Err(Failure::new(ErrorClass::Count, text))
+            }
+            false => Ok(count),
+        }
+    }
+
+    /// A number of things in memory, which must not be negative.
+    pub(super) fn length(&mut self) -> Result<usize, Failure> {
+        Ok(self.count()? as usize)
+    }
+
+    /// Whether a number is not 0.
+    pub(super) fn flag(&mut self) -> bool {
+        self.number() != 0
+    }
+
+    /// `count` numbers in memory.
+    pub(super) fn numbers(&mut self, count: usize) -> Result<Vec<i64>, Failure> {
+        let (place, address) = self.take();
+        self.rank.numbers(address, count, self.call.width(place))
+    }
+
+    /// `count` numbers in memory; none if their address is null.
+    pub(super) fn numbers_if_any(&mut self, count: usize) -> Result<Option<Vec<i64>>, Failure> {
+        match self.values.get(self.next) {
+            Some(0) | None => {
+                self.skip();
+                Ok(None)
+            }
+            Some(_) => self.numbers(count).map(Some),
+        }
+    }
+
+    /// An address.
+    pub(super) fn address(&mut self) -> u64 {
+        self.take().1
+    }
+
+    /// The address of numbers that the call writes.
+    pub(super) fn out(&mut self) -> Out {
+        let (place, address) = self.take();
+        let width = self.call.width(place);
+        Out { address, width }
+    }
+
+    /// Bytes of each number there.
+    pub(super) fn width_of(&self, out: Out) -> usize {
+        out.width
+    }
+
+    /// Writes a number to where the program wants it.
+    pub(super) fn put(&self, out: Out, number: i64) -> Result<(), Failure> {
+        self.put_all(out, &[number])
+    }
+
+    /// Writes numbers to where the program wants them.
+    pub(super) fn put_all(&self, out: Out, numbers: &[i64]) -> Result<(), Failure> {
+        if out.address == 0 && !numbers.is_empty() {
+            return Err(Failure::new(ErrorClass::Arg, "a null pointer"));
+        }
+        self.rank.put_numbers(out.address, numbers, out.width)
+    }
+
+    /// Writes MPI_UNDEFINED if there is no number.
+    pub(super) fn put_or_undefined(&self, out: Out, number: Option<i64>) -> Result<(), Failure> {
+        let undefined = self.interface().constant("UNDEFINED");
+        self.put(out, number.unwrap_or(undefined))
+    }
+
+    /// A string.
+    pub(super) fn string(&mut self) -> Result<String, Failure> {
+        let address = self.address();
+        self.rank.string(address)
+    }
+
+    /// A handle.
+    pub(super) fn handle(&mut self) -> u64 {
+        let value = self.address();
+        match self.interface() {
+            Interface::Mpich => value & 0xffff_ffff,
+            Interface::Standard => value,
+        }
+    }
+
+    /// `count` handles at an address.
+    pub(super) fn handles_at(&self, address: u64, count: usize) -> Result<Vec<u64>, Failure> {
+        let width = self.interface().handle_bytes();
+        let numbers = self.rank.numbers(address, count, width)?;
+        let handle = |number: &i64| match width {
+            4 => u64::from(*number as u32),
+            _ => *number as u64,
+        };
+        Ok(numbers.iter().map(handle).collect())
+    }
+
+    /// The handle at an address.
+    pub(super) fn handle_at(&self, address: u64) -> Result<u64, Failure> {
+        if address == 0 {
+            return Err(Failure::new(ErrorClass::Arg, "a null pointer"));
+        }
+        let handles = self.handles_at(address, 1)?;
+        Ok(handles.first().copied().unwrap_or_default())
+    }
+
+    /// Writes handles from an address on.
+    pub(super) fn put_handles(&self, address: u64, handles: &[u64]) -> Result<(), Failure> {
+        if address == 0 && !handles.is_empty() {
+            return Err(Failure::new(ErrorClass::Arg, "a null pointer"));
+        }
+        let numbers: Vec<i64> = handles.iter().map(|&handle| handle as i64).collect();
+        let width = self.interface().handle_bytes();
+        self.rank.put_numbers(address, &numbers, width)
+    }
+
+    /// Writes a handle to an address.
+    pub(super) fn put_handle(&self, address: u64, handle: u64) -> Result<(), Failure> {
+        self.put_handles(address, &[handle])
+    }
+
+    /// Writes a null handle of this name to an address.
+    pub(super) fn put_null(&self, address: u64, name: &str) -> Result<(), Failure> {
+        self.put_handle(address, self.interface().handle(name))
+    }
+
+    /// A communicator, which the call is about from now on.
+    pub(super) fn comm_object(&mut self) -> Result<(u64, CommObject), Failure> {
+        let handle = self.handle();
+        let found = self.rank.objects.lock().comms.get(&handle).cloned();
+        let found = found.ok_or_else(|| no_such(ErrorClass::Comm, "communicator", handle))?;
+        let mut about = self.rank.about.lock();
+        if *about == About::Nothing {
+            *about = About::Comm(handle);
+        }
+        Ok((handle, found))
+    }
+
+    /// A communicator, which the call is about from now on.
+    pub(super) fn comm(&mut self) -> Result<Comm, Failure> {
+        Ok(self.comm_object()?.1.comm)
+    }
+
+    /// A communicator whose handle comes later: the `place`th argument.
+    pub(super) fn names_comm(&mut self, place: usize) -> Result<Comm, Failure> {
+        let next = std::mem::replace(&mut self.next, place);
+        let comm = self.comm();
+        self.next = next;
+        comm
+    }
+
+    /// A root that comes later: the `place`th argument.
+    pub(super) fn root_at(&mut self, place: usize) -> Result<u32, Failure> {
+        let next = std::mem::replace(&mut self.next, place);
+        let root = self.root();
+        self.next = next;
+        root
+    }
+
+    /// Makes the call one about the communicator among its arguments, if there is one, so that
+    /// errors of arguments before it are its own.
+    pub(super) fn is_about_comm(&mut self) -> Result<(), Failure> {
+        let kinds = &self.call.kinds;
+        match kinds.iter().position(|&kind| kind == "comm") {
+            Some(place) => self.names_comm(place).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// A datatype's object.
+    pub(super) fn type_object(&mut self) -> Result<(u64, TypeObject), Failure> {
+        let handle = self.handle();
+        Ok((handle, self.type_behind(handle)?))
+    }
+
+    /// The datatype behind a handle.
+    pub(super) fn type_behind(&self, handle: u64) -> Result<TypeObject, Failure> {
+        let found = self.rank.objects.lock().types.get(&handle).cloned();
+        found.ok_or_else(|| no_such(ErrorClass::Type, "datatype", handle))
+    }
+
+    /// A datatype.
+    pub(super) fn datatype(&mut self) -> Result<Datatype, Failure> {
+        Ok(self.type_object()?.1.datatype)
+    }
+
+    /// `count` datatypes in memory.
+    pub(super) fn datatypes(&mut self, count: usize) -> Result<Vec<Datatype>, Failure> {
+        let address = self.address();
+        let handles = self.handles_at(address, count)?;
+        let datatype = |&handle: &u64| Ok(self.type_behind(handle)?.datatype);
+        handles.iter().map(datatype).collect()
+    }
+
+    /// An operation.
+    pub(super) fn op(&mut self) -> Result<Op, Failure> {
+        let handle = self.handle();
+        let objects = self.rank.objects.lock();
+        let found = objects.ops.get(&handle).map(|object| object.op.clone());
+        found.ok_or_else(|| no_such(ErrorClass::Op, "operation", handle))
+    }
+
+    /// A group.
+    pub(super) fn group(&mut self) -> Result<Group, Failure> {
+        let handle = self.handle();
+        let found = self.rank.objects.lock().groups.get(&handle).cloned();
+        found.ok_or_else(|| no_such(ErrorClass::Group, "group", handle))
+    }
+
+    /// An info object; MPI_INFO_NULL has no keys.
+    pub(super) fn info(&mut self) -> Result<Info, Failure> {
+        let handle = self.handle();
+        if handle == self.interface().handle("INFO_NULL") {
+            return Ok(Info::new());
+        }
+        let found = self.rank.objects.lock().infos.get(&handle).cloned();
+        found.ok_or_else(|| no_such(ErrorClass::Info, "info object", handle))
+    }
+
+    /// A buffer: its address, a count, a datatype.
+    pub(super) fn buffer(&mut self) -> Result<Given, Failure> {
+        let address = self.address();
+        let is_in_place = address == self.interface().handle("IN_PLACE");
+        if is_in_place {
+            // What stands behind it says nothing.
+            self.skip();
+            self.skip();
+            let byte = Datatype::from(Basic::Byte);
+            return Ok(Given::new(self.rank, address, 0, &byte));
+        }
+        let count = self.count()?;
+        let datatype = self.datatype()?;
+        Ok(Given::new(self.rank, address, count, &datatype))
+    }
+
+    /// A buffer that says nothing at this rank.
+    pub(super) fn no_buffer(&mut self) -> Given {
+        for _ in 0..3 {
+            self.skip();
+        }
+        let byte = Datatype::from(Basic::Byte);
+        Given::new(self.rank, 0, 0, &byte)
+    }
+
+    /// The rank of a peer.
+    pub(super) fn peer(&mut self) -> Result<u32, Failure> {
+        let number = self.number();
+        let of = self.interface();
+        match number {
+            _ if number == of.constant("PROC_NULL") => Ok(PROC_NULL),
+            _ if number == of.constant("ROOT") => Ok(ROOT),
+            _ => u32::try_from(number)
+                .map_err(|_| Failure::new(ErrorClass::Rank, format!("there is no rank {number}"))),
+        }
+    }
+
+    /// The root of a collective call.
+    pub(super) fn root(&mut self) -> Result<u32, Failure> {
+        self.peer().map_err(|failure| match failure {
+            Failure::Wrong { text, .. } => Failure::new(ErrorClass::Root, text),
+            other => other,
+        })
+    }
+
+    /// The sender that a receive wants.
+    pub(super) fn source(&mut self) -> Result<Source, Failure> {
+        let any = self.interface().constant("ANY_SOURCE");
+        let value = self.values.get(self.next);
+        if value.is_some_and(|&value| i64::from(value as i32) == any) {
+            self.skip();
+            return Ok(Source::Any);
+        }
+        self.peer().map(Source::Rank)
+    }
+
+    /// The tag of a message.
+    pub(super) fn tag(&mut self) -> Result<i32, Failure> {
+        let tag = self.number();
+        match i32::try_from(tag).ok().filter(|tag| *tag >= 0) {
+            Some(tag) => Ok(tag),
+            None => Err(Failure::new(ErrorClass::Tag, format!("{tag} is no tag"))),
+        }
+    }
+
+    /// The tag that a receive wants.
+    pub(super) fn wanted_tag(&mut self) -> Result<Tag, Failure> {
+        let any = self.interface().constant("ANY_TAG");
+        let value = self.values.get(self.next);
+        if value.is_some_and(|&value| i64::from(value as i32) == any) {
+            self.skip();
+            return Ok(Tag::Any);
+        }
+        self.tag().map(Tag::Is)
+    }
+
+    /// Gives an object of the rank's a handle of this kind, and writes it to an address.
+    pub(super) fn new_handle(&self, kind: Kind) -> u64 {
+        self.rank.objects.lock().handle(kind)
+    }
+}

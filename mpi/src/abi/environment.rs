@@ -1,0 +1,116 @@
+//! Beginning and end, times, versions, names.
+
+use super::arguments::Arguments;
+use super::rank::{Ended, Failure, SUCCESS};
+use super::server::Server;
+use crate::channel::Channel;
+use crate::error::ErrorClass;
+
+/// The version of the standard in either interface.
+const VERSIONS: [(i64, i64); 2] = [(4, 1), (5, 0)];
+
+/// The time of a rank's beginning, in seconds: programs may take 0 for no time.
+const BEGIN_S: f64 = 1.0;
+
+/// The resolution of times, in seconds: a nanosecond.
+const TICK_S: f64 = 1e-9;
+
+/// The name of a node, of which there are so many.
+fn processor(machine: &str, node: u32) -> String {
+    format!("{machine}-{node}")
+}
+
+impl<C: Channel> Server<'_, C> {
+    pub(super) async fn environment(&mut self, a: &mut Arguments<'_>) -> Ended {
+        match a.call.name {
+            "Init" => {
+                let single = a.interface().constant("THREAD_SINGLE");
+                self.initialize(single)
+            }
+            "Init_thread" => {
+                a.skip();
+                a.skip();
+                let required = a.number();
+                let most = a.interface().constant("THREAD_SERIALIZED");
+                self.initialize(required.min(most))?;
+                let provided = a.out();
+                a.put(provided, self.threads)?;
+                SUCCESS
+            }
+            "Finalize" => self.finalize().await,
+            "Query_thread" => {
+                let provided = a.out();
+                a.put(provided, self.threads)?;
+                SUCCESS
+            }
+            "Is_thread_main" => {
+                let flag = a.out();
+                a.put(flag, 1)?;
+                SUCCESS
+            }
+            "Abort" => {
+                a.skip();
+                let status = a.number() as i32;
+                let why = format!("MPI_Abort with {status}");
+                self.rank.program.abort(status, why);
+                Err(Failure::Gone)
+            }
+            "Wtime" => Ok((BEGIN_S + self.mpi.wtime().await).to_bits()),
+            "Wtick" => Ok(TICK_S.to_bits()),
+            "Get_version" => {
+                let (version, subversion) = VERSIONS[a.interface() as usize];
+                let (first, second) = (a.out(), a.out());
+                a.put(first, version)?;
+                a.put(second, subversion)?;
+                SUCCESS
+            }
+            "Get_library_version" => {
+                let text = concat!("sme ", env!("CARGO_PKG_VERSION"));
+                self.name(a, text, "MAX_LIBRARY_VERSION_STRING")
+            }
+            "Get_processor_name" => {
+                let channel = self.mpi.channel();
+                let node = channel.rank() / channel.per_node().max(1);
+                let text = processor("node", node);
+                self.name(a, &text, "MAX_PROCESSOR_NAME")
+            }
+            "Abi_get_version" => {
+                let (major, minor) = (a.out(), a.out());
+                a.put(major, 1)?;
+                a.put(minor, 0)?;
+                SUCCESS
+            }
+            _ => self.rank.unsupported(a),
+        }
+    }
+
+    fn name(&self, a: &mut Arguments<'_>, text: &str, room: &str) -> Ended {
+        let room = a.interface().constant(room) as usize;
+        let (address, length) = (a.address(), a.out());
+        let bytes = self.rank.put_string(address, text, room)?;
+        a.put(length, bytes as i64)?;
+        SUCCESS
+    }
+
+    fn initialize(&mut self, threads: i64) -> Ended {
+        if self.is_initialized {
+            let text = "MPI_Init has been called before";
+            return Err(Failure::new(ErrorClass::Other, text));
+        }
+        self.is_initialized = true;
+        self.threads = threads;
+        self.rank.program.is_initialized();
+        SUCCESS
+    }
+
+    async fn finalize(&mut self) -> Ended {
+        if !self.is_initialized || self.is_finalized {
+            let text = "MPI_Init has not been called, or MPI_Finalize has";
+            return Err(Failure::new(ErrorClass::Other, text));
+        }
+        self.mpi.finalize().await?;
+        self.is_finalized = true;
+        self.rank.program.is_finalized();
+        SUCCESS
+    }
+}

@@ -1,0 +1,180 @@
+//! Error handlers, and classes, codes and strings of errors.
+
+use std::sync::Arc;
+
+use super::arguments::Arguments;
+use super::objects::{Kind, Object, Objects, no_such};
+use super::rank::{Ended, Failure, Rank, SUCCESS};
+use crate::error::ErrorClass;
+
+/// The handlers that are there from the beginning.
+const PREDEFINED: [&str; 3] = ["ERRORS_ARE_FATAL", "ERRORS_ABORT", "ERRORS_RETURN"];
+
+impl Rank {
+    /// The calls about errors.
+    pub(super) fn errors(self: &Arc<Self>, a: &mut Arguments<'_>) -> Ended {
+        match a.call.name {
+            "Comm_create_errhandler"
+            | "Win_create_errhandler"
+            | "File_create_errhandler"
+            | "Session_create_errhandler"
+            | "Errhandler_create" => {
+                let (function, at) = (a.address(), a.address());
+                let handle = a.new_handle(Kind::Errhandler);
+                self.objects.lock().handlers.insert(handle, function);
+                a.put_handle(at, handle)?;
+            }
+            "Errhandler_free" => {
+                let at = a.address();
+                let handle = a.handle_at(at)?;
+                // Objects that have it keep it.
+                if !self.is_handler(handle) {
+                    return Err(no_handler(handle));
+                }
+                a.put_null(at, "ERRHANDLER_NULL")?;
+            }
+            "Comm_set_errhandler"
+            | "Errhandler_set"
+            | "Win_set_errhandler"
+            | "Session_set_errhandler" => {
+                let object = a.handle();
+                let handler = a.handle();
+                if !self.is_handler(handler) {
+                    return Err(no_handler(handler));
+                }
+                self.with_object(a.call.name, object, |found| found.handler = handler)?;
+            }
+            "Comm_get_errhandler"
+            | "Errhandler_get"
+            | "Win_get_errhandler"
+            | "Session_get_errhandler" => {
+                let object = a.handle();
+                let handler = self.with_object(a.call.name, object, |found| found.handler)?;
+                let at = a.address();
+                a.put_handle(at, handler)?;
+            }
+            "Comm_call_errhandler" | "Win_call_errhandler" | "Session_call_errhandler" => {
+                let object = a.handle();
+                let code = a.number();
+                let handler = self.with_object(a.call.name, object, |found| found.handler)?;
+                return self.calls_handler(handler, object, code);
+            }
+            "Error_class" => {
+                let (code, out) = (a.number(), a.out());
+                let class = self.objects.lock().codes.classes.get(&code).copied();
+                a.put(out, class.unwrap_or(code))?;
+            }
+            "Error_string" => {
+                let (code, at, length) = (a.number(), a.address(), a.out());
+                let added = self.objects.lock().codes.strings.get(&code).cloned();
+                let text = match (added, code) {
+                    (Some(text), _) => text,
+                    (None, 0) => "No error".to_owned(),
+                    (None, code) => self.name_of_code(code),
+                };
+                let room = a.interface().constant("MAX_ERROR_STRING") as usize;
+                let bytes = self.put_string(at, &text, room)?;
+                a.put(length, bytes as i64)?;
+            }
+            "Add_error_class" => {
+                let out = a.out();
+                let class = self.adds_code(|class| class);
+                a.put(out, class)?;
+            }
+            "Add_error_code" => {
+                let (class, out) = (a.number(), a.out());
+                let code = self.adds_code(|_| class);
+                a.put(out, code)?;
+            }
+            "Add_error_string" => {
+                let (code, text) = (a.number(), a.string()?);
+                let mut objects = self.objects.lock();
+                if !objects.codes.classes.contains_key(&code) {
+                    let text = format!("errorcode: {code} has not been added");
+                    return Err(Failure::new(ErrorClass::Arg, text));
+                }
+                objects.codes.strings.insert(code, text);
+            }
+            "Remove_error_class" | "Remove_error_code" => {
+                let code = a.number();
+                let removed = self.objects.lock().codes.classes.remove(&code);
+                removed.ok_or_else(|| {
+                    let text = format!("errorcode: {code} has not been added");
+                    Failure::new(ErrorClass::Arg, text)
+                })?;
+            }
+            "Remove_error_string" => {
+                let code = a.number();
+                self.objects.lock().codes.strings.remove(&code);
+            }
+            "Errhandler_toint" => return Ok(a.handle()),
+            "Errhandler_fromint" => return Ok(a.number() as u32 as u64),
+            _ => return self.unsupported(a),
+        }
+        SUCCESS
+    }
+
+    /// Adds a code, whose class `class` gives.
+    fn adds_code(&self, class: impl FnOnce(i64) -> i64) -> i64 {
+        let last = self.interface.constant("ERR_LASTCODE");
+        let mut objects = self.objects.lock();
+        let codes = &mut objects.codes;
+        let code = codes.last.max(last) + 1;
+        codes.last = code;
+        codes.classes.insert(code, class(code));
+        code
+    }
+
+    fn is_handler(&self, handle: u64) -> bool {
+        let is_predefined = PREDEFINED
+            .iter()
+            .any(|name| self.interface.handle(name) == handle);
+        is_predefined || self.objects.lock().handlers.contains_key(&handle)
+    }
+
+    fn calls_handler(self: &Arc<Self>, handler: u64, object: u64, code: i64) -> Ended {
+        let function = self.objects.lock().handlers.get(&handler).copied();
+        if let Some(function) = function {
+            let at = self.program.scratch(0, &[object, code as u64]);
+            self.invoke(function, &[at, at + 8])?;
+            return SUCCESS;
+        }
+        if handler == self.interface.handle("ERRORS_RETURN") {
+            return SUCCESS;
+        }
+        let why = format!(
+            "the error handler was called with {}",
+            self.name_of_code(code)
+        );
+        self.program.abort(code as i32, why);
+        Err(Failure::Gone)
+    }
+
+    fn with_object<T>(
+        &self,
+        call: &str,
+        handle: u64,
+        does: impl FnOnce(&mut Object) -> T,
+    ) -> Result<T, Failure> {
+        let mut objects = self.objects.lock();
+        let Objects {
+            comms,
+            windows,
+            sessions,
+            ..
+        } = &mut *objects;
+        let (class, what, found) = match call.split('_').next() {
+            Some("Win") => (ErrorClass::Win, "window", windows.get_mut(&handle)),
+            Some("Session") => (ErrorClass::Session, "session", sessions.get_mut(&handle)),
+            _ => {
+                let found = comms.get_mut(&handle).map(|found| &mut found.object);
+                (ErrorClass::Comm, "communicator", found)
+            }
+        };
+        Ok(does(found.ok_or_else(|| no_such(class, what, handle))?))
+    }
+}
+
+fn no_handler(handle: u64) -> Failure {
+    no_such(ErrorClass::Arg, "error handler", handle)
+}

@@ -1,0 +1,31 @@
+//! The calls as programs in C make them: by number, with arguments that are words, handles and
+//! addresses in the memory of a process of its own. It is a thin layer on [`crate::rank`]: it takes
+//! arguments apart, keeps the objects behind handles, and responds to errors as the program wants.
+//!
+//! * [`facts`]: the tables of calls and constants, in MPICH's interface and in that of MPI-5.0.
+//! * [`program`]: the process of a rank.
+//! * `rank`, `objects`: a rank's memory, handles and functions.
+//! * `arguments`, `status`: what calls take and give.
+//! * [`server`]: the calls of a rank, one after the other; a file for each chapter of the table.
+
+mod arguments;
+mod attribute;
+mod collective;
+mod communicator;
+mod environment;
+mod errors;
+pub mod facts;
+mod group;
+mod info;
+mod objects;
+mod operation;
+mod point;
+pub mod program;
+mod rank;
+mod request;
+pub mod server;
+mod status;
+mod types;
+
+pub use rank::{Failure, Rank};
+pub use server::{Compute, serve};

@@ -1,0 +1,304 @@
+//! The objects behind a rank's handles.
+
+use std::fmt;
+
+use rustc_hash::FxHashMap;
+
+use super::facts::Interface;
+use crate::comm::Comm;
+use crate::datatype::{Basic, Datatype};
+use crate::error::ErrorClass;
+use crate::group::Group;
+use crate::info::Info;
+use crate::op::Op;
+
+use super::rank::Failure;
+
+/// A communicator.
+#[derive(Clone, Debug)]
+pub(super) struct CommObject {
+    pub(super) comm: Comm,
+    /// What its calls have in common with those of a window, a datatype.
+    pub(super) object: Object,
+    pub(super) info: Info,
+}
+
+/// What communicators, windows and datatypes have.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Object {
+    pub(super) name: String,
+    /// The handle of its error handler.
+    pub(super) handler: u64,
+    /// Keys with their values, in the order in which they were set.
+    pub(super) attributes: Vec<(i64, u64)>,
+    /// The names of a window's predefined attributes, with what a program gets: addresses.
+    pub(super) predefined: Vec<(&'static str, u64)>,
+}
+
+/// A datatype.
+#[derive(Clone, Debug)]
+pub(super) struct TypeObject {
+    pub(super) datatype: Datatype,
+    pub(super) object: Object,
+    pub(super) is_predefined: bool,
+    pub(super) is_committed: bool,
+}
+
+/// An operation.
+#[derive(Clone, Debug)]
+pub(super) struct OpObject {
+    pub(super) op: Op,
+    pub(super) is_predefined: bool,
+}
+
+/// A key of attributes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Key {
+    pub(super) copy: u64,
+    pub(super) delete: u64,
+    pub(super) extra: u64,
+    pub(super) is_freed: bool,
+}
+
+/// The kinds of handles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Comm,
+    Type,
+    Group,
+    Op,
+    Errhandler,
+    Info,
+    Window,
+    Request,
+    Message,
+    Session,
+}
+
+/// The objects of a rank.
+pub(super) struct Objects {
+    interface: Interface,
+    pub(super) comms: FxHashMap<u64, CommObject>,
+    pub(super) types: FxHashMap<u64, TypeObject>,
+    pub(super) groups: FxHashMap<u64, Group>,
+    pub(super) ops: FxHashMap<u64, OpObject>,
+    pub(super) infos: FxHashMap<u64, Info>,
+    /// The functions of error handlers.
+    pub(super) handlers: FxHashMap<u64, u64>,
+    /// What windows have like communicators.
+    pub(super) windows: FxHashMap<u64, Object>,
+    pub(super) sessions: FxHashMap<u64, Object>,
+    pub(super) keys: FxHashMap<i64, Key>,
+    /// Classes, codes and strings of errors that the program has added.
+    pub(super) codes: Codes,
+    /// The ranks that the machine has cores for (MPI_UNIVERSE_SIZE).
+    pub(super) universe: i64,
+    /// This rank's number in the job.
+    pub(super) me: u32,
+    handles: u64,
+    next_key: i64,
+}
+
+/// The errors that a program has added: codes with their classes, and strings of codes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Codes {
+    pub(super) classes: FxHashMap<i64, i64>,
+    pub(super) strings: FxHashMap<i64, String>,
+    pub(super) last: i64,
+}
+
+impl fmt::Debug for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Objects").finish_non_exhaustive()
+    }
+}
+
+/// The predefined datatypes that are those of C under another name: of Fortran, of C++, of sizes.
+const ALIASES: [(&str, Basic); 29] = [
+    ("LONG_LONG_INT", Basic::LongLong),
+    ("C_COMPLEX", Basic::CFloatComplex),
+    ("CXX_BOOL", Basic::CBool),
+    ("CXX_FLOAT_COMPLEX", Basic::CFloatComplex),
+    ("CXX_DOUBLE_COMPLEX", Basic::CDoubleComplex),
+    ("CXX_LONG_DOUBLE_COMPLEX", Basic::CLongDoubleComplex),
+    ("LOGICAL", Basic::Int),
+    ("INTEGER", Basic::Int),
+    ("REAL", Basic::Float),
+    ("COMPLEX", Basic::CFloatComplex),
+    ("DOUBLE_PRECISION", Basic::Double),
+    ("DOUBLE_COMPLEX", Basic::CDoubleComplex),
+    ("CHARACTER", Basic::Char),
+    ("2INTEGER", Basic::TwoInt),
+    ("INTEGER1", Basic::Int8),
+    ("INTEGER2", Basic::Int16),
+    ("INTEGER4", Basic::Int32),
+    ("INTEGER8", Basic::Int64),
+    ("LOGICAL1", Basic::Int8),
+    ("LOGICAL2", Basic::Int16),
+    ("LOGICAL4", Basic::Int32),
+    ("LOGICAL8", Basic::Int64),
+    ("REAL4", Basic::Float),
+    ("REAL8", Basic::Double),
+    ("REAL16", Basic::LongDouble),
+    ("COMPLEX8", Basic::CFloatComplex),
+    ("COMPLEX16", Basic::CDoubleComplex),
+    ("COMPLEX32", Basic::CLongDoubleComplex),
+    ("LB", Basic::Byte),
+];
+
+impl Objects {
+    /// Those that are there from the beginning, without communicators.
+    pub(super) fn new(interface: Interface) -> Self {
+        let mut types = FxHashMap::default();
+        let mut ops = FxHashMap::default();
+        for (name, value) in interface.constants() {
+            let handle = value as u64;
+            let full = || format!("MPI_{name}");
+            let basic = Basic::ALL.iter().find(|basic| basic.name()[4..] == *name);
+            let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
+            if let Some(&basic) = basic.or(alias.map(|(_, basic)| basic)) {
+                // A second name of a handle is not its own.
+                types.entry(handle).or_insert_with(|| TypeObject {
+                    datatype: Datatype::from(basic),
+                    object: Object {
+                        name: full(),
+                        ..Object::default()
+                    },
+                    is_predefined: true,
+                    is_committed: true,
+                });
+            }
+            let op = Op::PREDEFINED.iter().find(|op| op.name()[4..] == *name);
+            if let Some(op) = op {
+                let op = op.clone();
+                let is_predefined = true;
+                ops.insert(handle, OpObject { op, is_predefined });
+            }
+        }
+        let empty = (interface.handle("GROUP_EMPTY"), Group::empty());
+        Self {
+            interface,
+            comms: FxHashMap::default(),
+            types,
+            groups: FxHashMap::from_iter([empty]),
+            ops,
+            infos: FxHashMap::from_iter([(interface.handle("INFO_ENV"), Info::new())]),
+            handlers: FxHashMap::default(),
+            windows: FxHashMap::default(),
+            sessions: FxHashMap::default(),
+            keys: FxHashMap::default(),
+            codes: Codes::default(),
+            universe: 0,
+            me: 0,
+            handles: 0,
+            next_key: 0,
+        }
+    }
+
+    /// A handle of this kind that no object has.
+    pub(super) fn handle(&mut self, kind: Kind) -> u64 {
+        self.handles += 1;
+        // In MPICH's interface a handle's first bits are those of its kind.
+        let begin = match (self.interface, kind) {
+            (Interface::Standard, _) => 0x4000_0000,
+            (_, Kind::Comm) => 0x8400_0000,
+            (_, Kind::Group) => 0x8800_0000,
+            (_, Kind::Type) => 0x8c00_0000,
+            (_, Kind::Errhandler) => 0x9400_0000,
+            (_, Kind::Op) => 0x9800_0000,
+            (_, Kind::Info) => 0x9c00_0000,
+            (_, Kind::Window) => 0xa000_0000,
+            (_, Kind::Request | Kind::Message) => 0xac00_0000,
+            (_, Kind::Session) => 0xb800_0000,
+        };
+        begin + PREDEFINED + self.handles
+    }
+
+    /// A key that no other one has.
+    pub(super) fn new_key(&mut self, key: Key) -> i64 {
+        self.next_key += 1;
+        let number = FIRST_KEY + self.next_key;
+        self.keys.insert(number, key);
+        number
+    }
+
+    /// The handle of the errors that end the job, with which everything begins.
+    pub(super) fn fatal(&self) -> u64 {
+        self.interface.handle("ERRORS_ARE_FATAL")
+    }
+
+    /// Gives a communicator a handle, and the error handler of the one that it was made from.
+    pub(super) fn add_comm(&mut self, comm: Comm, handler: u64) -> u64 {
+        let handle = self.handle(Kind::Comm);
+        self.set_comm(handle, comm, ("", handler));
+        handle
+    }
+
+    /// Puts a communicator behind a handle.
+    pub(super) fn set_comm(&mut self, handle: u64, comm: Comm, (name, handler): (&str, u64)) {
+        let object = Object {
+            name: name.to_owned(),
+            handler,
+            ..Object::default()
+        };
+        let info = Info::new();
+        self.comms.insert(handle, CommObject { comm, object, info });
+    }
+
+    /// Gives a datatype a handle.
+    pub(super) fn add_type(&mut self, datatype: Datatype) -> u64 {
+        let handle = self.handle(Kind::Type);
+        let object = TypeObject {
+            datatype,
+            object: Object::default(),
+            is_predefined: false,
+            is_committed: false,
+        };
+        self.types.insert(handle, object);
+        handle
+    }
+
+    /// The handle of a datatype: the same one, or a predefined one that is alike.
+    pub(super) fn handle_of_type(&self, datatype: &Datatype) -> Option<u64> {
+        let all = || self.types.iter();
+        let same = all().find(|(_, known)| known.datatype.is(datatype));
+        let alike = || {
+            let combiner = datatype.combiner();
+            let mut alike: Vec<u64> = all()
+                .filter(|(_, known)| known.is_predefined && known.datatype.combiner() == combiner)
+                .map(|(&handle, _)| handle)
+                .collect();
+            alike.sort_unstable();
+            alike.first().copied()
+        };
+        same.map(|(&handle, _)| handle).or_else(alike)
+    }
+
+    /// Gives a group a handle.
+    pub(super) fn add_group(&mut self, group: Group) -> u64 {
+        if group.size() == 0 {
+            return self.interface.handle("GROUP_EMPTY");
+        }
+        let handle = self.handle(Kind::Group);
+        self.groups.insert(handle, group);
+        handle
+    }
+
+    /// Gives an info object a handle.
+    pub(super) fn add_info(&mut self, info: Info) -> u64 {
+        let handle = self.handle(Kind::Info);
+        self.infos.insert(handle, info);
+        handle
+    }
+}
+
+/// More than a kind has predefined handles.
+const PREDEFINED: u64 = 0x1000;
+
+/// More than the keys that MPI predefines.
+const FIRST_KEY: i64 = 1000;
+
+/// The failure of a call with a handle that is not one.
+pub(super) fn no_such(class: ErrorClass, what: &str, handle: u64) -> Failure {
+    Failure::new(class, format!("{handle:#x} is no {what}"))
+}

@@ -1,0 +1,76 @@
+//! The process of a rank, as the calls that it makes see it.
+
+use std::fmt;
+
+use crate::buffer::Outside;
+
+/// A call that a process makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The number of the call in the table.
+    pub number: usize,
+    /// Its arguments, as words.
+    pub values: [u64; 16],
+    /// The time for which the process has computed since it began, in nanoseconds, if it is
+    /// measured.
+    pub computed_ns: u64,
+}
+
+/// The process has ended, or is to end: nothing more can be asked of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone;
+
+/// The process of a rank. It makes a call, waits for the answer, and meanwhile calls functions of
+/// its program when it is told to.
+pub trait Program: Outside + fmt::Debug {
+    /// Waits until the process makes its next call. Simulated time stands still.
+    ///
+    /// # Errors
+    /// [`Gone`]
+    fn next(&self) -> Result<Asked, Gone>;
+
+    /// Answers the call.
+    fn answer(&self, result: u64);
+
+    /// Lets the process call one of its functions, with at most six arguments; its result. `nested`
+    /// gives the result of each call that the function itself makes.
+    ///
+    /// # Errors
+    /// [`Gone`]
+    fn invoke(
+        &self,
+        function: u64,
+        arguments: &[u64],
+        nested: &mut dyn FnMut(Asked) -> u64,
+    ) -> Result<u64, Gone>;
+
+    /// Puts words at the address that is returned, from the `place`th of at most 64 on.
+    fn scratch(&self, place: usize, words: &[u64]) -> u64;
+
+    /// Such a word.
+    fn scratched(&self, place: usize) -> u64;
+
+    /// Allocates memory in the process; its address.
+    ///
+    /// # Errors
+    /// [`Gone`]
+    fn allocate(&self, bytes: u64) -> Result<u64, Gone>;
+
+    /// Frees it.
+    ///
+    /// # Errors
+    /// [`Gone`]
+    fn free(&self, address: u64) -> Result<(), Gone>;
+
+    /// Tells that MPI_Init has returned, or MPI_Finalize.
+    fn is_initialized(&self);
+
+    /// Tells that MPI_Finalize has returned.
+    fn is_finalized(&self);
+
+    /// Ends the whole job with this status, because of what `why` says (MPI_Abort).
+    fn abort(&self, status: i32, why: String);
+
+    /// Says something to the user, once for all ranks.
+    fn tell(&self, what: String);
+}

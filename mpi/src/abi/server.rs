@@ -1,0 +1,245 @@
+//! The calls of one rank, performed one after the other on the machine.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::arguments::Arguments;
+use super::facts::{Chapter, Interface, Returned, Signature};
+use super::program::{Asked, Gone, Program};
+use super::rank::{About, Ended, Failure, Rank, SUCCESS};
+use super::request::Pending;
+use crate::channel::{Channel, Processor};
+use crate::comm::Comm;
+use crate::error::ErrorClass;
+use crate::rank::point::Message;
+use crate::rank::{Mpi, Window};
+
+/// The time that a process's own computing takes on the machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Compute {
+    /// None.
+    Zero,
+    /// What its thread took here, times this factor.
+    Measured(f64),
+}
+
+/// The calls of a rank.
+pub(super) struct Server<'m, C> {
+    pub(super) mpi: &'m Mpi<C>,
+    pub(super) rank: Arc<Rank>,
+    pub(super) requests: FxHashMap<u64, Pending<'m, C>>,
+    pub(super) windows: FxHashMap<u64, Window<'m, C>>,
+    /// Messages that probes have taken, each with the communicator that it came over.
+    pub(super) messages: FxHashMap<u64, (Message, Comm)>,
+    pub(super) is_initialized: bool,
+    pub(super) is_finalized: bool,
+    /// The level of threads that the program has asked for.
+    pub(super) threads: i64,
+    /// The room for buffered sends that the program has attached.
+    pub(super) attached: Option<(u64, u64)>,
+}
+
+/// Performs the calls of a process until it ends. Returns whether it has called MPI_Finalize, or
+/// never MPI_Init.
+pub async fn serve<C: Channel>(
+    mpi: &Mpi<C>,
+    program: Arc<dyn Program>,
+    interface: impl FnOnce() -> Interface,
+    compute: Compute,
+) -> bool {
+    let Ok(first) = program.next() else {
+        return true;
+    };
+    let rank = Arc::new(Rank::new(program, interface()));
+    let mut server = Server {
+        mpi,
+        rank: Arc::clone(&rank),
+        requests: FxHashMap::default(),
+        windows: FxHashMap::default(),
+        messages: FxHashMap::default(),
+        is_initialized: false,
+        is_finalized: false,
+        threads: 0,
+        attached: None,
+    };
+    server.begins();
+    let mut asked = Ok(first);
+    let mut computed_ns = first.computed_ns;
+    loop {
+        let Ok(call) = asked else { break };
+        if let Compute::Measured(factor) = compute {
+            let ns = call.computed_ns.saturating_sub(computed_ns);
+            computed_ns = call.computed_ns;
+            let ps = (ns as f64 * 1e3 * factor) as u64;
+            mpi.channel().processor().computes(ps).await;
+        }
+        match server.result(call).await {
+            Ok(result) => rank.program.answer(result),
+            Err(Gone) => break,
+        }
+        asked = rank.program.next();
+    }
+    server.is_finalized || !server.is_initialized
+}
+
+impl<C: Channel> Server<'_, C> {
+    /// The objects that are there from the beginning.
+    fn begins(&self) {
+        let mut objects = self.rank.objects.lock();
+        let of = self.rank.interface;
+        let fatal = objects.fatal();
+        objects.me = self.mpi.channel().rank();
+        objects.universe = self.mpi.channel().ranks().into();
+        let both = [
+            ("COMM_WORLD", self.mpi.world()),
+            ("COMM_SELF", self.mpi.own()),
+        ];
+        for (name, communicator) in both {
+            let full = format!("MPI_{name}");
+            let comm = communicator.handle().clone();
+            objects.set_comm(of.handle(name), comm, (&full, fatal));
+        }
+    }
+
+    /// The result of a call, as the process gets it.
+    async fn result(&mut self, asked: Asked) -> Result<u64, Gone> {
+        let rank = Arc::clone(&self.rank);
+        *rank.about.lock() = About::Nothing;
+        let Some(mut arguments) = Arguments::new(&rank, &asked) else {
+            return Ok(0);
+        };
+        let call = arguments.call;
+        match self.call(&mut arguments).await {
+            Ok(result) => Ok(result),
+            Err(failure) => rank.responds(call, failure),
+        }
+    }
+
+    /// Performs a call.
+    async fn call(&mut self, a: &mut Arguments<'_>) -> Ended {
+        if !a.call.name.ends_with("_toint") {
+            a.is_about_comm()?;
+        }
+        match a.call.chapter {
+            Chapter::Environment => self.environment(a).await,
+            Chapter::Point => self.point(a).await,
+            Chapter::Collectives => self.collective(a).await,
+            Chapter::Communicators => self.communicators(a).await,
+            _ => a.rank.local(a),
+        }
+    }
+}
+
+impl Rank {
+    /// The result of a call that a function makes which the program has given to the library. It
+    /// cannot wait for other ranks.
+    pub(super) fn nested(self: &Arc<Self>, asked: Asked) -> u64 {
+        let Some(mut arguments) = Arguments::new(self, &asked) else {
+            return 0;
+        };
+        let call = arguments.call;
+        let ended = self.local(&mut arguments);
+        ended
+            .or_else(|failure| self.responds(call, failure))
+            .unwrap_or_default()
+    }
+
+    /// Performs a call that needs no other rank.
+    pub(super) fn local(self: &Arc<Self>, a: &mut Arguments<'_>) -> Ended {
+        match a.call.chapter {
+            Chapter::Point => self.statuses(a),
+            Chapter::Communicators => self.of_comm(a),
+            Chapter::Groups => self.groups(a),
+            Chapter::Types => self.types(a),
+            Chapter::Operations => self.operations(a),
+            Chapter::Attributes => self.attributes(a),
+            Chapter::Info => self.infos(a),
+            Chapter::Errors => self.errors(a),
+            _ => self.unsupported(a),
+        }
+    }
+
+    /// Refuses a call that the library does not have, and says so once.
+    pub(super) fn unsupported(&self, a: &Arguments<'_>) -> Ended {
+        let name = a.call.full_name();
+        self.program.tell(format!("{name} is not supported"));
+        Err(Failure::unsupported(&name))
+    }
+
+    /// Responds to the failure of a call as the error handler of what it is about says; the code
+    /// that the call returns.
+    fn responds(self: &Arc<Self>, call: &'static Signature, failure: Failure) -> Result<u64, Gone> {
+        let (code, text) = match failure {
+            Failure::Gone => return Err(Gone),
+            Failure::Code(code) => (
+                i64::from(code),
+                "a function of the program's failed".to_owned(),
+            ),
+            Failure::Wrong { class, text } => (self.code(class), text),
+        };
+        if call.returned != Returned::Code {
+            return Ok(0);
+        }
+        let about = *self.about.lock();
+        let handler = self.handler_of(about);
+        if handler == self.interface.handle("ERRORS_RETURN") {
+            return Ok(code as u64);
+        }
+        let function = self.objects.lock().handlers.get(&handler).copied();
+        if let Some(function) = function {
+            let object = match about {
+                About::Nothing => self.interface.handle("COMM_SELF"),
+                About::Comm(handle) | About::Window(handle) => handle,
+            };
+            let at = self.program.scratch(0, &[object, code as u64]);
+            let told = self.invoke(function, &[at, at + 8]);
+            return told.map(|_| code as u64).map_err(|_| Gone);
+        }
+        let name = call.full_name();
+        let class = self.name_of_code(code);
+        let why = format!("{name}: {text} ({class})");
+        self.program.abort(code as i32, why);
+        Err(Gone)
+    }
+
+    /// The error handler of what a call is about.
+    fn handler_of(&self, about: About) -> u64 {
+        let objects = self.objects.lock();
+        let own = self.interface.handle("COMM_SELF");
+        let found = match about {
+            About::Nothing => objects.comms.get(&own).map(|comm| comm.object.handler),
+            About::Comm(handle) => objects.comms.get(&handle).map(|comm| comm.object.handler),
+            About::Window(handle) => objects.windows.get(&handle).map(|window| window.handler),
+        };
+        found.unwrap_or_else(|| objects.fatal())
+    }
+
+    /// The code of errors of a class, which is the class itself.
+    pub(super) fn code(&self, class: ErrorClass) -> i64 {
+        self.interface.constant(&class.name()[4..])
+    }
+
+    /// The name of the class of a code.
+    pub(super) fn name_of_code(&self, code: i64) -> String {
+        let mut constants = self.interface.constants();
+        let found = constants.find(|(name, value)| name.starts_with("ERR_") && *value == code);
+        found.map_or_else(
+            || format!("error {code}"),
+            |(name, _)| format!("MPI_{name}"),
+        )
+    }
+}
+
+impl Signature {
+    /// Its name in the standard.
+    pub fn full_name(&self) -> String {
+        let large = if self.is_large { "_c" } else { "" };
+        format!("MPI_{}{large}", self.name)
+    }
+}
+
+/// A call that has nothing to do.
+pub(super) fn done(outcome: Result<(), Failure>) -> Ended {
+    outcome.and(SUCCESS)
+}

@@ -1,0 +1,381 @@
+//! Datatypes: made, described, freed; packing.
+
+use std::sync::Arc;
+
+use super::arguments::Arguments;
+use super::facts::Interface;
+use super::objects::no_such;
+use super::rank::{Ended, Failure, Rank, SUCCESS};
+use crate::buffer::BufferMut;
+use crate::datatype::{Basic, Combiner, Datatype, Order, pack};
+use crate::error::ErrorClass;
+
+/// The bounds that a call tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bounds {
+    All,
+    True,
+}
+
+impl Rank {
+    /// The calls about datatypes.
+    pub(super) fn types(self: &Arc<Self>, a: &mut Arguments<'_>) -> Ended {
+        match a.call.name {
+            "Get_count" => {
+                let status = a.address();
+                let (datatype, out) = (a.datatype()?, a.out());
+                let bytes = self.status(status)?.bytes;
+                let count = pack::get_count(bytes, &datatype);
+                a.put_or_undefined(out, count.map(|count| count as i64))?;
+            }
+            "Get_elements" | "Get_elements_x" => {
+                let status = a.address();
+                let (datatype, out) = (a.datatype()?, a.out());
+                let bytes = self.status(status)?.bytes;
+                let count = pack::get_elements(bytes, &datatype);
+                a.put_or_undefined(out, count.map(|count| count as i64))?;
+            }
+            "Type_size" | "Type_size_x" => {
+                let (datatype, out) = (a.datatype()?, a.out());
+                a.put(out, datatype.size())?;
+            }
+            "Type_get_extent" | "Type_get_extent_x" => return self.bounds(a, Bounds::All),
+            "Type_get_true_extent" | "Type_get_true_extent_x" => {
+                return self.bounds(a, Bounds::True);
+            }
+            "Type_extent" => {
+                let (datatype, out) = (a.datatype()?, a.out());
+                a.put(out, datatype.extent())?;
+            }
+            "Type_lb" => {
+                let (datatype, out) = (a.datatype()?, a.out());
+                a.put(out, datatype.lower_bound())?;
+            }
+            "Type_ub" => {
+                let (datatype, out) = (a.datatype()?, a.out());
+                a.put(out, datatype.lower_bound() + datatype.extent())?;
+            }
+            "Type_commit" => {
+                let at = a.address();
+                let handle = a.handle_at(at)?;
+                let mut objects = self.objects.lock();
+                let found = objects.types.get_mut(&handle);
+                found.ok_or_else(|| no_type(handle))?.is_committed = true;
+            }
+            "Type_free" => {
+                let at = a.address();
+                let handle = a.handle_at(at)?;
+                let found = a.type_behind(handle)?;
+                if found.is_predefined {
+                    let text = "datatype: a predefined one is not freed";
+                    return Err(Failure::new(ErrorClass::Type, text));
+                }
+                self.deletes(handle, &found.object.attributes)?;
+                self.objects.lock().types.remove(&handle);
+                a.put_null(at, "DATATYPE_NULL")?;
+            }
+            "Type_set_name" => {
+                let handle = a.handle();
+                let name = a.string()?;
+                let mut objects = self.objects.lock();
+                let found = objects.types.get_mut(&handle);
+                found.ok_or_else(|| no_type(handle))?.object.name = name;
+            }
+            "Type_get_name" => {
+                let (_, object) = a.type_object()?;
+                self.gives_name(a, &object.object.name)?;
+            }
+            "Type_get_envelope" | "Type_get_envelope_c" => return self.envelope(a),
+            "Type_get_contents" | "Type_get_contents_c" => return self.contents(a),
+            "Type_toint" => return Ok(a.handle()),
+            "Type_fromint" => return Ok(a.number() as u32 as u64),
+            "Type_match_size" => return self.matching(a),
+            "Type_get_value_index" => return self.pair(a),
+            "Pack" | "Unpack" | "Pack_size" => return self.packs(a),
+            "Pack_external" | "Unpack_external" | "Pack_external_size" => return self.externals(a),
+            name if name.starts_with("Type_") => return self.constructs(a),
+            _ => return self.unsupported(a),
+        }
+        SUCCESS
+    }
+
+    fn bounds(&self, a: &mut Arguments<'_>, bounds: Bounds) -> Ended {
+        let datatype = a.datatype()?;
+        let (lower, extent) = (a.out(), a.out());
+        let (from, bytes) = match bounds {
+            Bounds::All => (datatype.lower_bound(), datatype.extent()),
+            Bounds::True => (datatype.true_lower_bound(), datatype.true_extent()),
+        };
+        a.put(lower, from)?;
+        a.put(extent, bytes)?;
+        SUCCESS
+    }
+
+    /// The calls that make datatypes.
+    fn constructs(self: &Arc<Self>, a: &mut Arguments<'_>) -> Ended {
+        let made = match a.call.name {
+            "Type_contiguous" => {
+                let (count, of) = (a.count()?, a.datatype()?);
+                Datatype::contiguous(count, &of)?
+            }
+            "Type_vector" => {
+                let (count, length, stride, of) =
+                    (a.count()?, a.count()?, a.number(), a.datatype()?);
+                Datatype::vector(count, length, stride, &of)?
+            }
+            "Type_create_hvector" | "Type_hvector" => {
+                let (count, length, stride, of) =
+                    (a.count()?, a.count()?, a.number(), a.datatype()?);
+                Datatype::hvector(count, length, stride, &of)?
+            }
+            "Type_indexed" => {
+                let count = a.length()?;
+                let (lengths, places, of) = (a.numbers(count)?, a.numbers(count)?, a.datatype()?);
+                Datatype::indexed(&lengths, &places, &of)?
+            }
+            "Type_create_hindexed" | "Type_hindexed" => {
+                let count = a.length()?;
+                let (lengths, places, of) = (a.numbers(count)?, a.numbers(count)?, a.datatype()?);
+                Datatype::hindexed(&lengths, &places, &of)?
+            }
+            "Type_create_indexed_block" => {
+                let (count, length) = (a.length()?, a.count()?);
+                let (places, of) = (a.numbers(count)?, a.datatype()?);
+                Datatype::indexed_block(length, &places, &of)?
+            }
+            "Type_create_hindexed_block" => {
+                let (count, length) = (a.length()?, a.count()?);
+                let (places, of) = (a.numbers(count)?, a.datatype()?);
+                Datatype::hindexed_block(length, &places, &of)?
+            }
+            "Type_create_struct" | "Type_struct" => {
+                let count = a.length()?;
+                let (lengths, places) = (a.numbers(count)?, a.numbers(count)?);
+                let types = a.datatypes(count)?;
+                Datatype::create_struct(&lengths, &places, &types)?
+            }
+            "Type_create_subarray" => {
+                let count = a.length()?;
+                let (sizes, subsizes) = (a.numbers(count)?, a.numbers(count)?);
+                let starts = a.numbers(count)?;
+                let order = order(a)?;
+                let of = a.datatype()?;
+                Datatype::subarray(&sizes, &subsizes, &starts, order, &of)?
+            }
+            "Type_create_resized" => {
+                let (of, lower, extent) = (a.datatype()?, a.number(), a.number());
+                Datatype::resized(&of, lower, extent)?
+            }
+            "Type_dup" => return self.duplicates(a),
+            _ => return self.unsupported(a),
+        };
+        let handle = self.objects.lock().add_type(made);
+        let at = a.address();
+        a.put_handle(at, handle)?;
+        SUCCESS
+    }
+
+    fn duplicates(self: &Arc<Self>, a: &mut Arguments<'_>) -> Ended {
+        let (old, object) = a.type_object()?;
+        let attributes = self.copies(old, &object.object)?;
+        let made = object.datatype.dup()?;
+        let mut objects = self.objects.lock();
+        let handle = objects.add_type(made);
+        if let Some(new) = objects.types.get_mut(&handle) {
+            new.object.attributes = attributes;
+            new.is_committed = object.is_committed;
+        }
+        drop(objects);
+        let at = a.address();
+        a.put_handle(at, handle)?;
+        SUCCESS
+    }
+
+    fn envelope(&self, a: &mut Arguments<'_>) -> Ended {
+        let datatype = a.datatype()?;
+        let contents = datatype.contents();
+        let (integers, addresses) = (a.out(), a.out());
+        let large = (a.call.name.ends_with("_c")).then(|| a.out());
+        let (types, combiner) = (a.out(), a.out());
+        a.put(integers, contents.integers.len() as i64)?;
+        a.put(addresses, contents.addresses.len() as i64)?;
+        if let Some(large) = large {
+            a.put(large, 0)?;
+        }
+        a.put(types, contents.types.len() as i64)?;
+        let name = match datatype.combiner() {
+            Combiner::Named(_) => "MPI_COMBINER_NAMED",
+            combiner => combiner.name(),
+        };
+        a.put(combiner, a.interface().constant(&name[4..]))?;
+        SUCCESS
+    }
+
+    fn contents(&self, a: &mut Arguments<'_>) -> Ended {
+        let datatype = a.datatype()?;
+        if let Combiner::Named(_) = datatype.combiner() {
+            let text = "datatype: a predefined one has no contents";
+            return Err(Failure::new(ErrorClass::Type, text));
+        }
+        let is_large = a.call.name.ends_with("_c");
+        let room = (a.length()?, a.length()?);
+        if is_large {
+            a.skip();
+        }
+        let room_for_types = a.length()?;
+        let contents = datatype.contents();
+        let is_enough = room.0 >= contents.integers.len()
+            && room.1 >= contents.addresses.len()
+            && room_for_types >= contents.types.len();
+        if !is_enough {
+            let text = "max_integers: there is more than is wanted";
+            return Err(Failure::new(ErrorClass::Arg, text));
+        }
+        let mut integers = contents.integers.clone();
+        if let (Combiner::Subarray, Some(last)) = (datatype.combiner(), integers.last_mut()) {
+            let name = match *last == Order::C.code() {
+                true => "ORDER_C",
+                false => "ORDER_FORTRAN",
+            };
+            *last = a.interface().constant(name);
+        }
+        let out = a.out();
+        a.put_all(out, &integers)?;
+        let out = a.out();
+        a.put_all(out, &contents.addresses)?;
+        if is_large {
+            a.skip();
+        }
+        let mut objects = self.objects.lock();
+        let handle = |datatype: &Datatype| {
+            let known = match datatype.combiner() {
+                Combiner::Named(_) => objects.handle_of_type(datatype),
+                _ => None,
+            };
+            // Others get handles of their own, which the program frees.
+            known.unwrap_or_else(|| objects.add_type(datatype.clone()))
+        };
+        let handles: Vec<u64> = contents.types.iter().map(handle).collect();
+        drop(objects);
+        let at = a.address();
+        a.put_handles(at, &handles)?;
+        SUCCESS
+    }
+
+    /// MPI_Type_match_size.
+    fn matching(&self, a: &mut Arguments<'_>) -> Ended {
+        let (class, size) = (a.number(), a.number());
+        let of = a.interface();
+        let names: &[(&str, i64)] = match class {
+            _ if class == of.constant("TYPECLASS_INTEGER") => &[
+                ("INTEGER1", 1),
+                ("INTEGER2", 2),
+                ("INTEGER4", 4),
+                ("INTEGER8", 8),
+            ],
+            _ if class == of.constant("TYPECLASS_REAL") => {
+                &[("REAL4", 4), ("REAL8", 8), ("REAL16", 16)]
+            }
+            _ if class == of.constant("TYPECLASS_COMPLEX") => {
+                &[("COMPLEX8", 8), ("COMPLEX16", 16), ("COMPLEX32", 32)]
+            }
+            _ => &[],
+        };
+        let found = names.iter().find(|(_, bytes)| *bytes == size);
+        let (name, _) = found.ok_or_else(|| {
+            Failure::new(
+                ErrorClass::Arg,
+                format!("size: no type of this class has {size} bytes"),
+            )
+        })?;
+        let at = a.address();
+        a.put_handle(at, of.handle(name))?;
+        SUCCESS
+    }
+
+    /// MPI_Type_get_value_index.
+    fn pair(&self, a: &mut Arguments<'_>) -> Ended {
+        let (value, index, at) = (a.datatype()?, a.datatype()?, a.address());
+        let name = match (value.basic(), index.basic()) {
+            (Some(Basic::Float), Some(Basic::Int)) => "FLOAT_INT",
+            (Some(Basic::Double), Some(Basic::Int)) => "DOUBLE_INT",
+            (Some(Basic::Long), Some(Basic::Int)) => "LONG_INT",
+            (Some(Basic::Int), Some(Basic::Int)) => "2INT",
+            (Some(Basic::Short), Some(Basic::Int)) => "SHORT_INT",
+            (Some(Basic::LongDouble), Some(Basic::Int)) => "LONG_DOUBLE_INT",
+            _ => "DATATYPE_NULL",
+        };
+        a.put_null(at, name)?;
+        SUCCESS
+    }
+
+    fn packs(self: &Arc<Self>, a: &mut Arguments<'_>) -> Ended {
+        match a.call.name {
+            "Pack_size" => {
+                let (count, datatype) = (a.count()?, a.datatype()?);
+                a.skip();
+                let out = a.out();
+                a.put(out, pack::pack_size(count, &datatype)? as i64)?;
+            }
+            "Pack" => {
+                let given = a.buffer()?;
+                let (to, room, position) = (a.address(), a.count()?, a.out());
+                let at = self.position(a, position)?;
+                let bytes = given.buffer().packed()?;
+                let end = at.saturating_add(bytes.len() as i64);
+                if at < 0 || end > room {
+                    let text = format!("outsize: byte {end} of {room}");
+                    return Err(Failure::new(ErrorClass::Truncate, text));
+                }
+                self.write(to.wrapping_add(at as u64), &bytes)?;
+                a.put(position, end)?;
+            }
+            _ => {
+                let (from, size, position) = (a.address(), a.count()?, a.out());
+                let at = self.position(a, position)?;
+                let given = a.buffer()?;
+                let mut room: BufferMut<'_> = given.room();
+                let bytes = room.bytes() as i64;
+                let end = at.saturating_add(bytes);
+                if at < 0 || end > size {
+                    let text = format!("insize: byte {end} of {size}");
+                    return Err(Failure::new(ErrorClass::Truncate, text));
+                }
+                let packed = self.read(from.wrapping_add(at as u64), bytes as usize)?;
+                room.unpack(&packed)?;
+                a.put(position, end)?;
+            }
+        }
+        SUCCESS
+    }
+
+    /// The position that a call finds and moves on.
+    fn position(&self, a: &Arguments<'_>, position: super::arguments::Out) -> Result<i64, Failure> {
+        let width = a.width_of(position);
+        let numbers = self.numbers(position.address, 1, width)?;
+        Ok(numbers.first().copied().unwrap_or_default())
+    }
+
+    /// The format external32: big-endian, `long` with 4 bytes... which is not there.
+    fn externals(&self, a: &mut Arguments<'_>) -> Ended {
+        self.unsupported(a)
+    }
+}
+
+fn no_type(handle: u64) -> Failure {
+    no_such(ErrorClass::Type, "datatype", handle)
+}
+
+/// The order of an array.
+fn order(a: &mut Arguments<'_>) -> Result<Order, Failure> {
+    let number = a.number();
+    let of: Interface = a.interface();
+    match number {
+        _ if number == of.constant("ORDER_C") => Ok(Order::C),
+        _ if number == of.constant("ORDER_FORTRAN") => Ok(Order::Fortran),
+        _ => Err(Failure::new(
+            ErrorClass::Arg,
+            format!("order: {number} is none"),
+        )),
+    }
+}

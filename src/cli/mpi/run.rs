@@ -1,0 +1,152 @@
+//! `sme mpi run`: MPI programs as they are.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::Args;
+use sme_mpi::abi::Compute;
+
+use super::{channel_of_mpi, kept_of_pairs, most_ranks, stop};
+use crate::cli::args;
+use crate::cli::flags::MachineFlags;
+use crate::cli::memory;
+use crate::cli::read::{self, Values};
+use crate::launch::{self, Failed, Start};
+use crate::messages::job::{Job, Observe};
+use crate::report::calls::write_calls;
+use crate::report::output::Output;
+use crate::report::stop::{Stop, to_stderr};
+use crate::report::timeline;
+
+/// The flags of `sme mpi run`.
+#[derive(Args, Clone, Debug)]
+pub struct RunFlags {
+    /// The machine.
+    #[command(flatten)]
+    machine: MachineFlags,
+    /// The channel that carries the messages: see `sme mpi pingpong --help` [default: that of MPI
+    /// on the machine]
+    #[arg(long, value_name = "NAME")]
+    channel: Option<String>,
+    /// Ranks, each on a core of its own and a process of its own here
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N",
+        default_value = "2",
+        allow_negative_numbers = true
+    )]
+    ranks: String,
+    /// The time that the program's own computing takes on the machine: zero, so that only
+    /// communication costs; or measured, what its thread takes here, or measured:FACTOR, so many
+    /// times as much
+    #[arg(long, value_name = "HOW", default_value = "zero")]
+    compute: String,
+    /// Begin each line of output with the rank that wrote it
+    #[arg(long, help_heading = "Output")]
+    prefix: bool,
+    /// Write every call of every rank: CSV with rank,call,begin_ns,end_ns,peer,bytes in the order
+    /// of begin_ns. A file whose name ends with .pftrace has the calls and waits of every thread,
+    /// for https://ui.perfetto.dev
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    timeline: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(
+        value_name = "PROGRAM",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    command: Vec<OsString>,
+}
+
+/// A run whose flags fit together.
+#[derive(Debug)]
+pub(super) struct Run {
+    job: Job,
+    start: Start,
+    compute: Compute,
+    timeline: Option<PathBuf>,
+}
+
+impl RunFlags {
+    pub(super) fn read(&self) -> Result<Run, Stop> {
+        const RANKS: &str = "--ranks";
+        let machine = args::machine(&self.machine)?;
+        let library = channel_of_mpi(self.channel.as_ref(), &machine)?;
+        let most = most_ranks(&machine);
+        let ranks = read::counts(RANKS, &self.ranks, 1, most, Values::One)?;
+        let ranks = read::one(RANKS, ranks)?;
+        let job = Job::new(Arc::new(machine), library, ranks);
+        memory::enough(RANKS, kept_of_pairs(&job), memory::available())?;
+        let compute = compute(&self.compute)?;
+        Ok(Run {
+            job,
+            start: Start {
+                command: self.command.clone(),
+                ranks,
+                has_prefix: self.prefix,
+                measures: compute != Compute::Zero,
+            },
+            compute,
+            timeline: self.timeline.clone(),
+        })
+    }
+}
+
+/// Reads `--compute`.
+fn compute(text: &str) -> Result<Compute, Stop> {
+    const FLAG: &str = "--compute";
+    match text.split_once(':') {
+        None if text == "zero" => Ok(Compute::Zero),
+        None if text == "measured" => Ok(Compute::Measured(1.0)),
+        Some(("measured", factor)) => {
+            let factor = read::real(FLAG, factor, &(1e-6..=1e6))?;
+            Ok(Compute::Measured(factor))
+        }
+        _ => Err(Stop::flag(
+            FLAG,
+            format!("{text} is neither zero nor measured nor measured:FACTOR"),
+        )),
+    }
+}
+
+impl Run {
+    pub(super) fn run(&self) -> Result<(), Stop> {
+        let mut output = None;
+        if let Some(path) = &self.timeline {
+            output = Some(Output::file(timeline::FLAG, path)?);
+        }
+        let is_trace = self
+            .timeline
+            .as_ref()
+            .is_some_and(|path| path.extension().is_some_and(|name| name == "pftrace"));
+        let observe = Observe {
+            calls: output.is_some() && !is_trace,
+            timeline: is_trace,
+            critical_path: None,
+        };
+        let begin = Instant::now();
+        let observed = launch::run(&self.job, &self.start, self.compute, observe);
+        let observed = observed.map_err(|failed| match failed {
+            Failed::Wrong(wrong) => Stop::Failed(wrong.to_string()),
+            Failed::Simulation(error) => stop(error),
+        })?;
+        if let Some(output) = output {
+            match is_trace {
+                true => timeline::write(output, &observed.timeline)?,
+                false => write_calls(output, &observed.calls)?,
+            }
+        }
+        to_stderr(&format!(
+            "sme: {} ranks on {}: {} messages, {:.1} s here\n",
+            self.job.ranks,
+            self.job.machine.name(),
+            observed.messages,
+            begin.elapsed().as_secs_f64()
+        ));
+        Ok(())
+    }
+}

@@ -1,0 +1,48 @@
+//! The library that programs find: this program carries it within itself, and lays it down in a
+//! directory of its own under the names that programs look for.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+/// The library, built from `mpi/libmpi`.
+const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libmpi.so"));
+
+/// The name under which it is laid down: MPICH's.
+const NAME: &str = "libmpi.so.12";
+
+/// Its other names: of the standard interface, of MPICH's libraries for Fortran and C++, and those
+/// that programs which load it themselves look for.
+const OTHER_NAMES: [&str; 7] = [
+    "libmpi_abi.so.1",
+    "libmpi_abi.so",
+    "libmpich.so.12",
+    "libmpich.so",
+    "libmpi.so",
+    "libmpifort.so.12",
+    "libmpicxx.so.12",
+];
+
+/// Lays the library down; the directory is removed when it is dropped.
+///
+/// # Errors
+/// It cannot be written.
+pub fn laid_down() -> io::Result<TempDir> {
+    let directory = tempfile::Builder::new().prefix("sme-mpi-").tempdir()?;
+    let path = directory.path();
+    fs::write(path.join(NAME), LIBRARY)?;
+    OTHER_NAMES.iter().try_for_each(|name| named(path, name))?;
+    Ok(directory)
+}
+
+fn named(directory: &Path, name: &str) -> io::Result<()> {
+    match name.starts_with("libmpi_abi") {
+        // The library tells by the name of its own file which interface is meant: the loader takes
+        // one file under two names for one library.
+        true => fs::write(directory.join(name), LIBRARY),
+        false => symlink(NAME, directory.join(name)),
+    }
+}

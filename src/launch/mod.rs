@@ -1,0 +1,69 @@
+//! MPI programs as they are: a process for each rank, whose calls are performed on the simulated
+//! machine.
+//!
+//! * `library`: the library that the processes find, carried within this program.
+//! * `slots`: the memory that the simulator shares with them.
+//! * `process`: a process, as its calls see it.
+//! * `job`: the processes of a job, started and watched.
+
+mod job;
+mod library;
+mod process;
+mod slots;
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use sme_mpi::abi::program::Program;
+use sme_mpi::abi::{Compute, serve};
+
+use job::Processes;
+pub use job::{Start, Wrong};
+
+use crate::messages::job::{Error, Job, Observe, Observed};
+
+/// The failure of a run.
+#[derive(Debug, thiserror::Error)]
+pub enum Failed {
+    /// Of a process.
+    #[error(transparent)]
+    Wrong(#[from] Wrong),
+    /// Of the simulation.
+    #[error(transparent)]
+    Simulation(#[from] Error),
+}
+
+/// Runs a program on the machine of `job`: `start` has as many ranks.
+///
+/// # Errors
+/// [`Failed`]
+pub fn run(
+    job: &Job,
+    start: &Start,
+    compute: Compute,
+    observe: Observe,
+) -> Result<Observed, Failed> {
+    job.check()?;
+    let processes = Processes::start(start)?;
+    let ranks: Vec<_> = (0..start.ranks)
+        .map(|rank| Arc::new(processes.of(rank)))
+        .collect();
+    let ranks = Mutex::new(ranks);
+    let ranks = Arc::new(ranks);
+    let ran = job.run_mpi(observe, move |mpi, _| {
+        let process = Arc::clone(&ranks.lock()[mpi.world().rank() as usize]);
+        async move {
+            let program: Arc<dyn Program> = Arc::clone(&process) as _;
+            let interface = || process.interface();
+            match serve(&mpi, program, interface, compute).await {
+                true => Ok(()),
+                false => Err(Error::Ended),
+            }
+        }
+    });
+    let wrong = processes.end(ran.is_err());
+    match (wrong, ran) {
+        (Some(wrong), _) => Err(wrong.into()),
+        (None, ran) => Ok(ran?),
+    }
+}

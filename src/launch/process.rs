@@ -1,0 +1,193 @@
+//! The process of a rank, as the calls that it makes see it.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
+
+use sme_mpi::abi::facts::Interface;
+use sme_mpi::abi::program::{Asked, Gone, Program};
+use sme_mpi::buffer::Outside;
+use sme_mpi::error::{ErrorClass, Fault};
+
+use super::job::Shared;
+use super::slots::slot::{
+    CALLS, FINALIZED, INITIALIZED, INVOKES, RETURNED, RETURNS, STANDARD, Slot,
+};
+use super::slots::{pass, wait};
+
+/// The process of a rank.
+#[derive(Debug)]
+pub struct RankProcess {
+    rank: u32,
+    slot: &'static Slot,
+    shared: Arc<Shared>,
+    /// Its memory, from its first call on.
+    memory: OnceLock<Option<File>>,
+}
+
+impl RankProcess {
+    /// The process of this rank.
+    pub fn new(rank: u32, slot: &'static Slot, shared: Arc<Shared>) -> Self {
+        Self {
+            rank,
+            slot,
+            shared,
+            memory: OnceLock::new(),
+        }
+    }
+
+    /// The interface that its program was compiled for, once it has made a call.
+    pub fn interface(&self) -> Interface {
+        match self.slot.interface.load(Relaxed) {
+            STANDARD => Interface::Standard,
+            _ => Interface::Mpich,
+        }
+    }
+
+    /// Waits until the process says something: a call, or the result of a function.
+    fn wait(&self) -> Result<(), Gone> {
+        let is_over = || self.shared.is_over(self.rank);
+        match wait(self.slot, is_over) {
+            true => Ok(()),
+            false => Err(Gone),
+        }
+    }
+
+    fn asked(&self) -> Asked {
+        let slot = self.slot;
+        Asked {
+            number: slot.number.load(Relaxed) as usize,
+            values: std::array::from_fn(|place| slot.values[place].load(Relaxed)),
+            computed_ns: slot.computed_ns.load(Relaxed),
+        }
+    }
+
+    fn memory(&self) -> Result<&File, Fault> {
+        let open = || {
+            let process = self.slot.process.load(Relaxed);
+            let path = format!("/proc/{process}/mem");
+            let opened = OpenOptions::new().read(true).write(true).open(path);
+            opened.ok()
+        };
+        let memory = self.memory.get_or_init(open).as_ref();
+        memory.ok_or_else(|| {
+            let text = "the memory of the process cannot be read";
+            Fault::new(ErrorClass::Intern, "buf", text)
+        })
+    }
+}
+
+fn no_memory(address: u64, bytes: usize) -> Fault {
+    let text = format!("there are no {bytes} bytes at address {address:#x}");
+    Fault::new(ErrorClass::Buffer, "buf", text)
+}
+
+impl Outside for RankProcess {
+    fn read(
+        &self,
+        blocks: &mut dyn Iterator<Item = (u64, usize)>,
+        into: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        let memory = self.memory()?;
+        for (address, bytes) in blocks {
+            let begin = into.len();
+            into.resize(begin + bytes, 0);
+            let read = memory.read_exact_at(&mut into[begin..], address);
+            read.map_err(|_| no_memory(address, bytes))?;
+        }
+        Ok(())
+    }
+
+    fn write(
+        &self,
+        blocks: &mut dyn Iterator<Item = (u64, usize)>,
+        bytes: &[u8],
+    ) -> Result<(), Fault> {
+        let memory = self.memory()?;
+        let mut left = bytes;
+        for (address, bytes) in blocks {
+            let (now, later) = left.split_at(bytes.min(left.len()));
+            let written = memory.write_all_at(now, address);
+            written.map_err(|_| no_memory(address, bytes))?;
+            left = later;
+            if left.is_empty() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Program for RankProcess {
+    fn next(&self) -> Result<Asked, Gone> {
+        self.wait()?;
+        Ok(self.asked())
+    }
+
+    fn answer(&self, result: u64) {
+        self.slot.result.store(result, Relaxed);
+        pass(self.slot, RETURNS);
+    }
+
+    fn invoke(
+        &self,
+        function: u64,
+        arguments: &[u64],
+        nested: &mut dyn FnMut(Asked) -> u64,
+    ) -> Result<u64, Gone> {
+        let slot = self.slot;
+        slot.function.store(function, Relaxed);
+        for (word, &argument) in slot.values.iter().zip(arguments) {
+            word.store(argument, Relaxed);
+        }
+        pass(slot, INVOKES);
+        loop {
+            self.wait()?;
+            match slot.said.load(Relaxed) {
+                RETURNED => return Ok(slot.result.load(Relaxed)),
+                CALLS => self.answer(nested(self.asked())),
+                _ => return Err(Gone),
+            }
+        }
+    }
+
+    fn scratch(&self, place: usize, words: &[u64]) -> u64 {
+        let slot = self.slot;
+        for (word, &value) in slot.scratch.iter().skip(place).zip(words) {
+            word.store(value, Relaxed);
+        }
+        slot.scratch_at.load(Relaxed) + 8 * place as u64
+    }
+
+    fn scratched(&self, place: usize) -> u64 {
+        let word = self.slot.scratch.get(place);
+        word.map_or(0, |word| word.load(Relaxed))
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<u64, Gone> {
+        let function = self.slot.memory[0].load(Relaxed);
+        self.invoke(function, &[bytes.max(1)], &mut |_| 0)
+    }
+
+    fn free(&self, address: u64) -> Result<(), Gone> {
+        let function = self.slot.memory[1].load(Relaxed);
+        self.invoke(function, &[address], &mut |_| 0).map(drop)
+    }
+
+    fn is_initialized(&self) {
+        self.slot.state.store(INITIALIZED, Relaxed);
+    }
+
+    fn is_finalized(&self) {
+        self.slot.state.store(FINALIZED, Relaxed);
+    }
+
+    fn abort(&self, status: i32, why: String) {
+        self.shared.aborts(self.rank, status, why);
+    }
+
+    fn tell(&self, what: String) {
+        self.shared.tells(what);
+    }
+}

@@ -1,0 +1,109 @@
+//! The memory that the simulator shares with the processes of ranks: a slot for each.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::ptr;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use std::time::Duration;
+
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::mm::{MapFlags, ProtFlags, mmap};
+use rustix::thread::futex;
+use rustix::time::Timespec;
+
+#[path = "../../mpi/libmpi/src/slot.rs"]
+pub mod slot;
+
+use slot::{PROCESS, SIMULATOR, SLOT_BYTES, Slot, VARIABLE};
+
+/// The slots of a job.
+#[derive(Debug)]
+pub struct Slots {
+    memory: std::os::fd::OwnedFd,
+    slots: Vec<&'static Slot>,
+}
+
+impl Slots {
+    /// For so many ranks. Their memory stays mapped until this program ends.
+    ///
+    /// # Errors
+    /// There is no memory.
+    #[allow(unsafe_code)]
+    pub fn new(ranks: u32) -> io::Result<Self> {
+        let memory = memfd_create("sme-mpi", MemfdFlags::CLOEXEC)?;
+        let bytes = ranks as usize * SLOT_BYTES;
+        ftruncate(&memory, bytes as u64)?;
+        let (access, shared) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+        // SAFETY: the kernel chooses the place of a new mapping, so that nothing else is there.
+        let at = unsafe { mmap(ptr::null_mut(), bytes, access, shared, &memory, 0)? };
+        let slot = |rank| {
+            let at = at.cast::<u8>().wrapping_add(rank as usize * SLOT_BYTES);
+            // SAFETY: the mapping begins at a page and has SLOT_BYTES bytes for each rank, into
+            // which a slot fits; it is never unmapped. A slot consists of atomic words, for which
+            // every value is right, so that a process may write what it likes.
+            unsafe { &*at.cast::<Slot>() }
+        };
+        let slots = (0..ranks).map(slot).collect();
+        Ok(Self { memory, slots })
+    }
+
+    /// The slot of a rank.
+    pub fn of(&self, rank: u32) -> &'static Slot {
+        self.slots[rank as usize]
+    }
+
+    /// The variable of the environment that leads a rank's process to its slot, and its value.
+    pub fn variable(&self, rank: u32) -> (&'static str, String) {
+        let (own, file) = (std::process::id(), self.memory.as_raw_fd());
+        (VARIABLE, format!("/proc/{own}/fd/{file}:{rank}"))
+    }
+}
+
+/// Looks at the turn before the simulator sleeps until it has it.
+const LOOKS: u32 = 2_000;
+
+/// The longest sleep, after which the simulator looks whether the process is still there.
+const SLEEP: Duration = Duration::from_millis(100);
+
+/// Gives the process the turn, with what it is told.
+pub fn pass(slot: &Slot, said: u32) {
+    slot.said.store(said, Relaxed);
+    slot.turn.store(PROCESS, SeqCst);
+    if slot.process_sleeps.load(SeqCst) != 0 {
+        // It can only fail where there are no futexes.
+        let _ = futex::wake(&slot.turn, futex::Flags::empty(), 1);
+    }
+}
+
+/// Waits until the simulator has the turn, or `is_over`; returns whether it has it.
+pub fn wait(slot: &Slot, is_over: impl Fn() -> bool) -> bool {
+    for _ in 0..LOOKS {
+        if slot.turn.load(Acquire) == SIMULATOR {
+            return true;
+        }
+        std::hint::spin_loop();
+    }
+    slot.simulator_sleeps.store(1, SeqCst);
+    let longest = Timespec {
+        tv_sec: 0,
+        tv_nsec: SLEEP.subsec_nanos().into(),
+    };
+    let has_turn = loop {
+        if slot.turn.load(SeqCst) == SIMULATOR {
+            break true;
+        }
+        if is_over() {
+            // What the process did last may have been a call.
+            break slot.turn.load(SeqCst) == SIMULATOR;
+        }
+        // Whatever wakes it, it looks again.
+        let _ = futex::wait(&slot.turn, futex::Flags::empty(), PROCESS, Some(&longest));
+    };
+    slot.simulator_sleeps.store(0, Relaxed);
+    has_turn
+}
+
+/// Wakes the simulator where it waits for this slot.
+pub fn wake_simulator(slot: &Slot) {
+    let _ = futex::wake(&slot.turn, futex::Flags::empty(), i32::MAX as u32);
+}
