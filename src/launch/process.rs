@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
 use sme_mpi::abi::facts::Interface;
-use sme_mpi::abi::program::{Asked, Gone, Program};
+use sme_mpi::abi::program::{Asked, Gone, Heard, Program};
 use sme_mpi::buffer::Outside;
 use sme_mpi::error::{ErrorClass, Fault};
 
@@ -130,26 +130,27 @@ impl Program for RankProcess {
         pass(self.slot, RETURNS);
     }
 
-    fn invoke(
-        &self,
-        function: u64,
-        arguments: &[u64],
-        nested: &mut dyn FnMut(Asked) -> u64,
-    ) -> Result<u64, Gone> {
+    fn invoke(&self, function: u64, arguments: &[u64]) {
         let slot = self.slot;
         slot.function.store(function, Relaxed);
         for (word, &argument) in slot.values.iter().zip(arguments) {
             word.store(argument, Relaxed);
         }
         pass(slot, INVOKES);
-        loop {
-            self.wait()?;
-            match slot.said.load(Relaxed) {
-                RETURNED => return Ok(slot.result.load(Relaxed)),
-                CALLS => self.answer(nested(self.asked())),
-                _ => return Err(Gone),
-            }
+    }
+
+    fn hear(&self) -> Result<Heard, Gone> {
+        self.wait()?;
+        match self.slot.said.load(Relaxed) {
+            RETURNED => Ok(Heard::Returned(self.slot.result.load(Relaxed))),
+            CALLS => Ok(Heard::Calls(self.asked())),
+            _ => Err(Gone),
         }
+    }
+
+    fn allocator(&self) -> [u64; 2] {
+        let [allocate, free] = &self.slot.memory;
+        [allocate.load(Relaxed), free.load(Relaxed)]
     }
 
     fn scratch(&self, place: usize, words: &[u64]) -> u64 {
@@ -163,16 +164,6 @@ impl Program for RankProcess {
     fn scratched(&self, place: usize) -> u64 {
         let word = self.slot.scratch.get(place);
         word.map_or(0, |word| word.load(Relaxed))
-    }
-
-    fn allocate(&self, bytes: u64) -> Result<u64, Gone> {
-        let function = self.slot.memory[0].load(Relaxed);
-        self.invoke(function, &[bytes.max(1)], &mut |_| 0)
-    }
-
-    fn free(&self, address: u64) -> Result<(), Gone> {
-        let function = self.slot.memory[1].load(Relaxed);
-        self.invoke(function, &[address], &mut |_| 0).map(drop)
     }
 
     fn is_initialized(&self) {

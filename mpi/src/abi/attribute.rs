@@ -9,6 +9,8 @@ use super::arguments::Arguments;
 use super::facts::Interface;
 use super::objects::{Key, Object, Objects, no_such};
 use super::rank::{Ended, Failure, Rank, SUCCESS};
+use super::server::Server;
+use crate::channel::Channel;
 use crate::error::ErrorClass;
 
 /// The place among the words for functions where what they are given lies.
@@ -17,34 +19,54 @@ const PLACE: usize = 8;
 /// The function of the standard interface whose value duplicates share (MPI_COMM_DUP_FN).
 const SHARES: u64 = 1;
 
-impl Rank {
+/// A function that an attribute's key has, with its arguments.
+type Function<const N: usize> = (u64, [u64; N]);
+
+/// The copy of an attribute.
+enum Copy {
+    /// A duplicate has none.
+    None,
+    /// A duplicate has the same value.
+    Same,
+    /// A function says what it has.
+    Asks(Function<6>),
+}
+
+impl<C: Channel> Server<'_, C> {
+    /// The calls about attributes: a function that is told of the end of one may make any call.
+    pub(super) async fn attributes(&mut self, a: &mut Arguments<'_>) -> Ended {
+        let name = a.call.name;
+        let is_asked = name.contains("get") || name.ends_with("keyval");
+        if is_asked || name.starts_with("Keyval") || name.starts_with("Type") {
+            return a.rank.attributes(a);
+        }
+        let (handle, number) = (a.handle(), a.number());
+        let rank = Arc::clone(&self.rank);
+        let value = rank.new_value(a)?;
+        if let Some(old) = rank.old_value(name, handle, number, value)? {
+            self.deletes(handle, &[(number, old)]).await?;
+        }
+        rank.replace(name, handle, (number, value))?;
+        SUCCESS
+    }
+
     /// The attributes of a duplicate of the object behind a handle.
     ///
     /// # Errors
     /// A function of the program's has failed.
-    pub(super) fn copies(
-        self: &Arc<Self>,
+    pub(super) async fn copies(
+        &mut self,
         handle: u64,
         object: &Object,
     ) -> Result<Vec<(i64, u64)>, Failure> {
         let mut copies = Vec::new();
         for &(number, value) in &object.attributes {
-            let Some(key) = self.key(number) else {
-                continue;
-            };
-            match key.copy {
-                0 => {}
-                SHARES if self.interface == Interface::Standard => copies.push((number, value)),
-                function => {
-                    let at = self.program.scratch(PLACE, &[value, 0]);
-                    let arguments = [handle, number as u64, key.extra, value, at, at + 8];
-                    let code = self.invoke(function, &arguments)? as i32;
-                    if code != 0 {
-                        return Err(Failure::Code(code));
-                    }
-                    if self.program.scratched(PLACE + 1) as u32 != 0 {
-                        copies.push((number, self.program.scratched(PLACE)));
-                    }
+            match self.rank.copy(handle, number, value) {
+                Copy::None => {}
+                Copy::Same => copies.push((number, value)),
+                Copy::Asks((function, arguments)) => {
+                    let code = self.invoke(function, &arguments).await?;
+                    copies.extend(self.rank.copied(code, number)?);
                 }
             }
         }
@@ -55,25 +77,102 @@ impl Rank {
     ///
     /// # Errors
     /// As [`Self::copies`].
+    pub(super) async fn deletes(
+        &mut self,
+        handle: u64,
+        attributes: &[(i64, u64)],
+    ) -> Result<(), Failure> {
+        for &(number, value) in attributes.iter().rev() {
+            if let Some((function, arguments)) = self.rank.deletion(handle, number, value) {
+                deleted(self.invoke(function, &arguments).await?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The outcome of a function that was told of the end of an attribute.
+fn deleted(code: u64) -> Result<(), Failure> {
+    match code as i32 {
+        0 => Ok(()),
+        code => Err(Failure::Code(code)),
+    }
+}
+
+impl Rank {
+    /// The copy of an attribute of the object behind a handle.
+    fn copy(&self, handle: u64, number: i64, value: u64) -> Copy {
+        let Some(key) = self.key(number) else {
+            return Copy::None;
+        };
+        match key.copy {
+            0 => Copy::None,
+            SHARES if self.interface == Interface::Standard => Copy::Same,
+            function => {
+                let at = self.program.scratch(PLACE, &[value, 0]);
+                let arguments = [handle, number as u64, key.extra, value, at, at + 8];
+                Copy::Asks((function, arguments))
+            }
+        }
+    }
+
+    /// The copy that a function has told of, if it wants one.
+    fn copied(&self, code: u64, number: i64) -> Result<Option<(i64, u64)>, Failure> {
+        match code as i32 {
+            0 if self.program.scratched(PLACE + 1) as u32 != 0 => {
+                Ok(Some((number, self.program.scratched(PLACE))))
+            }
+            0 => Ok(None),
+            code => Err(Failure::Code(code)),
+        }
+    }
+
+    /// The function that is told of the end of an attribute.
+    fn deletion(&self, handle: u64, number: i64, value: u64) -> Option<Function<4>> {
+        let key = self.key(number).filter(|key| key.delete != 0)?;
+        Some((key.delete, [handle, number as u64, value, key.extra]))
+    }
+
+    /// The attributes of a duplicate of a datatype: see [`Server::copies`].
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn copies(
+        self: &Arc<Self>,
+        handle: u64,
+        object: &Object,
+    ) -> Result<Vec<(i64, u64)>, Failure> {
+        let mut copies = Vec::new();
+        for &(number, value) in &object.attributes {
+            match self.copy(handle, number, value) {
+                Copy::None => {}
+                Copy::Same => copies.push((number, value)),
+                Copy::Asks((function, arguments)) => {
+                    let code = self.invoke(function, &arguments)?;
+                    copies.extend(self.copied(code, number)?);
+                }
+            }
+        }
+        Ok(copies)
+    }
+
+    /// Tells of the end of attributes of a datatype: see [`Server::deletes`].
+    ///
+    /// # Errors
+    /// As there.
     pub(super) fn deletes(
         self: &Arc<Self>,
         handle: u64,
         attributes: &[(i64, u64)],
     ) -> Result<(), Failure> {
-        for &(number, value) in attributes.iter().rev() {
-            self.delete(handle, number, value)?;
-        }
-        Ok(())
+        let mut all = attributes.iter().rev();
+        all.try_for_each(|&(number, value)| self.delete(handle, number, value))
     }
 
     fn delete(self: &Arc<Self>, handle: u64, number: i64, value: u64) -> Result<(), Failure> {
-        let Some(key) = self.key(number).filter(|key| key.delete != 0) else {
-            return Ok(());
-        };
-        let arguments = [handle, number as u64, value, key.extra];
-        match self.invoke(key.delete, &arguments)? as i32 {
-            0 => Ok(()),
-            code => Err(Failure::Code(code)),
+        match self.deletion(handle, number, value) {
+            Some((function, arguments)) => deleted(self.invoke(function, &arguments)?),
+            None => Ok(()),
         }
     }
 
@@ -115,13 +214,10 @@ impl Rank {
         let name = a.call.name;
         let handle = a.handle();
         let number = a.number();
-        let object = |objects: &mut Objects| -> Result<Object, Failure> {
-            objects.object(name, handle).cloned()
-        };
-        match () {
-            _ if name.contains("get") => {
+        match name.contains("get") {
+            true => {
                 let (at, flag) = (a.address(), a.out());
-                let found = object(&mut self.objects.lock())?;
+                let found = self.objects.lock().object(name, handle)?.clone();
                 let value = match self.predefined(name, handle, number) {
                     Some(value) => Some(value),
                     None => {
@@ -137,32 +233,58 @@ impl Rank {
                     self.put_numbers(at, &[value as i64], 8)?;
                 }
             }
-            _ if name.contains("set") || name.contains("put") => {
-                let value = a.address();
-                let found = object(&mut self.objects.lock())?;
-                if self.key(number).is_none_or(|key| key.is_freed) {
-                    return Err(no_key(number));
-                }
-                let old = found.attributes.iter().find(|(key, _)| *key == number);
-                if let Some(&(_, old)) = old {
+            false => {
+                let value = self.new_value(a)?;
+                if let Some(old) = self.old_value(name, handle, number, value)? {
                     self.delete(handle, number, old)?;
                 }
-                let mut objects = self.objects.lock();
-                let object = objects.object(name, handle)?;
-                object.attributes.retain(|(key, _)| *key != number);
-                object.attributes.push((number, value));
-            }
-            _ => {
-                let found = object(&mut self.objects.lock())?;
-                let old = found.attributes.iter().find(|(key, _)| *key == number);
-                let &(_, old) = old.ok_or_else(|| no_key(number))?;
-                self.delete(handle, number, old)?;
-                let mut objects = self.objects.lock();
-                let object = objects.object(name, handle)?;
-                object.attributes.retain(|(key, _)| *key != number);
+                self.replace(name, handle, (number, value))?;
             }
         }
         SUCCESS
+    }
+
+    /// The value that a call sets; none of one that deletes.
+    fn new_value(&self, a: &mut Arguments<'_>) -> Result<Option<u64>, Failure> {
+        let name = a.call.name;
+        let sets = name.contains("set") || name.contains("put");
+        Ok(sets.then(|| a.address()))
+    }
+
+    /// The value that an attribute has before it is set, or deleted.
+    fn old_value(
+        &self,
+        name: &str,
+        handle: u64,
+        number: i64,
+        new: Option<u64>,
+    ) -> Result<Option<u64>, Failure> {
+        let mut objects = self.objects.lock();
+        let key = objects.keys.get(&number).copied();
+        let mut all = objects.object(name, handle)?.attributes.iter();
+        let old = all.find(|(key, _)| *key == number).map(|&(_, value)| value);
+        let is_right = match new {
+            Some(_) => key.is_some_and(|key| !key.is_freed),
+            None => old.is_some(),
+        };
+        match is_right {
+            true => Ok(old),
+            false => Err(no_key(number)),
+        }
+    }
+
+    /// Sets an attribute, or removes it.
+    fn replace(
+        &self,
+        name: &str,
+        handle: u64,
+        (number, value): (i64, Option<u64>),
+    ) -> Result<(), Failure> {
+        let mut objects = self.objects.lock();
+        let object = objects.object(name, handle)?;
+        object.attributes.retain(|(key, _)| *key != number);
+        object.attributes.extend(value.map(|value| (number, value)));
+        Ok(())
     }
 
     /// The value of a predefined attribute: the address of a number, or of a window's base.
@@ -178,21 +300,16 @@ impl Rank {
         if name.starts_with("Type_") {
             return None;
         }
+        let objects = self.objects.lock();
+        let last = objects.codes.last.max(of.constant("ERR_LASTCODE"));
         let known = [
             ("TAG_UB", i64::from(i32::MAX)),
             ("IO", of.constant("ANY_SOURCE")),
             ("HOST", of.constant("PROC_NULL")),
             ("WTIME_IS_GLOBAL", 1),
             ("APPNUM", 0),
-            ("UNIVERSE_SIZE", self.objects.lock().universe),
-            (
-                "LASTUSEDCODE",
-                self.objects
-                    .lock()
-                    .codes
-                    .last
-                    .max(of.constant("ERR_LASTCODE")),
-            ),
+            ("UNIVERSE_SIZE", objects.universe),
+            ("LASTUSEDCODE", last),
         ];
         let place = known
             .iter()

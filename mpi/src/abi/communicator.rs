@@ -21,7 +21,7 @@ impl<C: Channel> Server<'_, C> {
                     "Comm_dup" => object.info.clone(),
                     _ => a.info()?,
                 };
-                let attributes = self.rank.copies(old, &object.object)?;
+                let attributes = self.copies(old, &object.object).await?;
                 let made = self.mpi.on(object.comm).dup().await?;
                 let at = a.address();
                 let handle = self.made(a, at, Some(made), object.object.handler)?;
@@ -37,7 +37,7 @@ impl<C: Channel> Server<'_, C> {
                 if a.call.name != "Comm_idup" {
                     a.info()?;
                 }
-                let attributes = self.rank.copies(old, &object.object)?;
+                let attributes = self.copies(old, &object.object).await?;
                 let begun = self.mpi.on(object.comm.clone()).idup().await?;
                 let (at, request) = (a.address(), a.address());
                 let handler = object.object.handler;
@@ -201,7 +201,7 @@ impl<C: Channel> Server<'_, C> {
             let text = "comm: a predefined communicator stays to the end";
             return Err(Failure::new(ErrorClass::Comm, text));
         }
-        self.rank.deletes(handle, &found.object.attributes)?;
+        self.deletes(handle, &found.object.attributes).await?;
         let on = self.mpi.on(found.comm);
         match disconnects {
             true => on.disconnect().await?,

@@ -1,6 +1,7 @@
 //! Beginning and end, times, versions, names.
 
 use super::arguments::Arguments;
+use super::facts::Interface;
 use super::rank::{Ended, Failure, SUCCESS};
 use super::server::Server;
 use crate::channel::Channel;
@@ -75,9 +76,14 @@ impl<C: Channel> Server<'_, C> {
                 self.name(a, &text, "MAX_PROCESSOR_NAME")
             }
             "Abi_get_version" => {
-                let (major, minor) = (a.out(), a.out());
-                a.put(major, 1)?;
-                a.put(minor, 0)?;
+                // Of the standard's interface; -1 in another one (MPI-5.0, Sec. 20.2).
+                let (major, minor) = match a.interface() {
+                    Interface::Mpich => (-1, -1),
+                    Interface::Standard => (1, 0),
+                };
+                let (first, second) = (a.out(), a.out());
+                a.put(first, major)?;
+                a.put(second, minor)?;
                 SUCCESS
             }
             _ => self.rank.unsupported(a),
@@ -108,6 +114,14 @@ impl<C: Channel> Server<'_, C> {
             let text = "MPI_Init has not been called, or MPI_Finalize has";
             return Err(Failure::new(ErrorClass::Other, text));
         }
+        // What is attached to the rank's own communicator ends first (MPI-4.1, Sec. 11.2.4).
+        let own = self.rank.interface.handle("COMM_SELF");
+        let attached = {
+            let mut objects = self.rank.objects.lock();
+            let object = objects.comms.get_mut(&own).map(|own| &mut own.object);
+            object.map(|own| std::mem::take(&mut own.attributes))
+        };
+        self.deletes(own, &attached.unwrap_or_default()).await?;
         self.mpi.finalize().await?;
         self.is_finalized = true;
         self.rank.program.is_finalized();

@@ -79,7 +79,7 @@ impl Rank {
             return Ok(());
         };
         let bytes = (high - low) as u64;
-        let room = self.program.allocate(2 * bytes + 2 * ALIGNMENT)?;
+        let room = self.allocate(2 * bytes + 2 * ALIGNMENT)?;
         let first = room.next_multiple_of(ALIGNMENT);
         let second = (first + bytes).next_multiple_of(ALIGNMENT);
         let origin = |begin: u64| begin.wrapping_sub(low as u64);
@@ -99,7 +99,7 @@ impl Rank {
         pack::pack(&memory, (-low) as usize, count, datatype, &mut packed)?;
         let combined = packed.len().min(into.len());
         into[..combined].copy_from_slice(&packed[..combined]);
-        self.program.free(room)?;
+        self.free(room)?;
         Ok(())
     }
 }

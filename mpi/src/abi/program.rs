@@ -16,6 +16,15 @@ pub struct Asked {
     pub computed_ns: u64,
 }
 
+/// What a process says while it calls one of its functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// The function has returned this.
+    Returned(u64),
+    /// The function makes a call.
+    Calls(Asked),
+}
+
 /// The process has ended, or is to end: nothing more can be asked of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;
@@ -32,17 +41,14 @@ pub trait Program: Outside + fmt::Debug {
     /// Answers the call.
     fn answer(&self, result: u64);
 
-    /// Lets the process call one of its functions, with at most six arguments; its result. `nested`
-    /// gives the result of each call that the function itself makes.
+    /// Lets the process call one of its functions, with at most six arguments.
+    fn invoke(&self, function: u64, arguments: &[u64]);
+
+    /// Waits for what comes of it: the function's result, or a call that it makes itself.
     ///
     /// # Errors
     /// [`Gone`]
-    fn invoke(
-        &self,
-        function: u64,
-        arguments: &[u64],
-        nested: &mut dyn FnMut(Asked) -> u64,
-    ) -> Result<u64, Gone>;
+    fn hear(&self) -> Result<Heard, Gone>;
 
     /// Puts words at the address that is returned, from the `place`th of at most 64 on.
     fn scratch(&self, place: usize, words: &[u64]) -> u64;
@@ -50,17 +56,8 @@ pub trait Program: Outside + fmt::Debug {
     /// Such a word.
     fn scratched(&self, place: usize) -> u64;
 
-    /// Allocates memory in the process; its address.
-    ///
-    /// # Errors
-    /// [`Gone`]
-    fn allocate(&self, bytes: u64) -> Result<u64, Gone>;
-
-    /// Frees it.
-    ///
-    /// # Errors
-    /// [`Gone`]
-    fn free(&self, address: u64) -> Result<(), Gone>;
+    /// The functions `malloc` and `free` of the process.
+    fn allocator(&self) -> [u64; 2];
 
     /// Tells that MPI_Init has returned, or MPI_Finalize.
     fn is_initialized(&self);

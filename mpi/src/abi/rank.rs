@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use super::facts::Interface;
 use super::objects::Objects;
-use super::program::{Gone, Program};
+use super::program::{Gone, Heard, Program};
 use crate::error::{ErrorClass, Fault, MpiError};
 
 /// A rank.
@@ -218,10 +218,34 @@ impl Rank {
         arguments: &[u64],
     ) -> Result<u64, Failure> {
         let about = *self.about.lock();
-        let mut nested = |asked| self.nested(asked);
-        let result = self.program.invoke(function, arguments, &mut nested)?;
-        *self.about.lock() = about;
-        Ok(result)
+        self.program.invoke(function, arguments);
+        loop {
+            match self.program.hear()? {
+                Heard::Returned(result) => {
+                    *self.about.lock() = about;
+                    return Ok(result);
+                }
+                Heard::Calls(asked) => self.program.answer(self.nested(asked)),
+            }
+        }
+    }
+
+    /// Allocates memory in the process; its address.
+    ///
+    /// # Errors
+    /// [`Failure::Gone`]
+    pub(super) fn allocate(self: &Arc<Self>, bytes: u64) -> Result<u64, Failure> {
+        let [allocate, _] = self.program.allocator();
+        self.invoke(allocate, &[bytes.max(1)])
+    }
+
+    /// Frees it.
+    ///
+    /// # Errors
+    /// [`Failure::Gone`]
+    pub(super) fn free(self: &Arc<Self>, address: u64) -> Result<(), Failure> {
+        let [_, free] = self.program.allocator();
+        self.invoke(free, &[address]).map(drop)
     }
 }
 

@@ -1,12 +1,13 @@
 //! The calls of one rank, performed one after the other on the machine.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::arguments::Arguments;
 use super::facts::{Chapter, Interface, Returned, Signature};
-use super::program::{Asked, Gone, Program};
+use super::program::{Asked, Gone, Heard, Program};
 use super::rank::{About, Ended, Failure, Rank, SUCCESS};
 use super::request::Pending;
 use crate::channel::{Channel, Processor};
@@ -23,6 +24,9 @@ pub enum Compute {
     /// What its thread took here, times this factor.
     Measured(f64),
 }
+
+/// The result of a function of the program's.
+type Invoked<'s> = Pin<Box<dyn Future<Output = Result<u64, Failure>> + Send + 's>>;
 
 /// The calls of a rank.
 pub(super) struct Server<'m, C> {
@@ -116,6 +120,31 @@ impl<C: Channel> Server<'_, C> {
         }
     }
 
+    /// Lets the process call one of its functions, which may make any call itself.
+    ///
+    /// # Errors
+    /// [`Failure::Gone`]
+    pub(super) fn invoke<'s>(&'s mut self, function: u64, arguments: &[u64]) -> Invoked<'s> {
+        let rank = Arc::clone(&self.rank);
+        let about = *rank.about.lock();
+        rank.program.invoke(function, arguments);
+        // A call within a call: as deep as the program goes.
+        Box::pin(async move {
+            loop {
+                match rank.program.hear()? {
+                    Heard::Returned(result) => {
+                        *rank.about.lock() = about;
+                        return Ok(result);
+                    }
+                    Heard::Calls(asked) => {
+                        let result = self.result(asked).await?;
+                        rank.program.answer(result);
+                    }
+                }
+            }
+        })
+    }
+
     /// Performs a call.
     async fn call(&mut self, a: &mut Arguments<'_>) -> Ended {
         if !a.call.name.ends_with("_toint") {
@@ -126,6 +155,7 @@ impl<C: Channel> Server<'_, C> {
             Chapter::Point => self.point(a).await,
             Chapter::Collectives => self.collective(a).await,
             Chapter::Communicators => self.communicators(a).await,
+            Chapter::Attributes => self.attributes(a).await,
             _ => a.rank.local(a),
         }
     }
