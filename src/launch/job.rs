@@ -11,6 +11,7 @@ use std::thread::{self, JoinHandle};
 
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use sme_mpi::abi::process::Services;
 use tempfile::TempDir;
 
 use super::library;
@@ -67,6 +68,7 @@ pub enum Wrong {
 pub struct Shared {
     slots: Slots,
     state: Mutex<State>,
+    services: Services,
 }
 
 #[derive(Debug, Default)]
@@ -84,6 +86,11 @@ impl Shared {
     pub fn is_over(&self, rank: u32) -> bool {
         let state = self.state.lock();
         state.is_stopped || state.has_ended.get(rank as usize).copied().unwrap_or(true)
+    }
+
+    /// The services that processes have published.
+    pub fn services(&self) -> &Services {
+        &self.services
     }
 
     /// A rank ends the job.
@@ -186,6 +193,7 @@ impl Processes {
         let shared = Arc::new(Shared {
             slots,
             state: Mutex::new(state),
+            services: Services::default(),
         });
         let mut processes = Self {
             shared,

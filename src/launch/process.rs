@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
 use sme_mpi::abi::facts::Interface;
+use sme_mpi::abi::process::Services;
 use sme_mpi::abi::program::{Asked, Gone, Heard, Program};
 use sme_mpi::buffer::Outside;
 use sme_mpi::error::{ErrorClass, Fault};
@@ -164,6 +165,10 @@ impl Program for RankProcess {
     fn scratched(&self, place: usize) -> u64 {
         let word = self.slot.scratch.get(place);
         word.map_or(0, |word| word.load(Relaxed))
+    }
+
+    fn services(&self) -> &Services {
+        self.shared.services()
     }
 
     fn is_initialized(&self) {

@@ -20,11 +20,14 @@ mod info;
 mod objects;
 mod operation;
 mod point;
+pub mod process;
 pub mod program;
 mod rank;
 mod request;
 pub mod server;
+mod session;
 mod status;
+mod topology;
 mod types;
 
 pub use rank::{Failure, Rank};

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::process::Services;
 use crate::buffer::Outside;
 
 /// A call that a process makes.
@@ -58,6 +59,9 @@ pub trait Program: Outside + fmt::Debug {
 
     /// The functions `malloc` and `free` of the process.
     fn allocator(&self) -> [u64; 2];
+
+    /// The services that processes of the job have published.
+    fn services(&self) -> &Services;
 
     /// Tells that MPI_Init has returned, or MPI_Finalize.
     fn is_initialized(&self);

@@ -156,6 +156,9 @@ impl<C: Channel> Server<'_, C> {
             Chapter::Collectives => self.collective(a).await,
             Chapter::Communicators => self.communicators(a).await,
             Chapter::Attributes => self.attributes(a).await,
+            Chapter::Topologies => self.topologies(a).await,
+            Chapter::Processes => self.processes(a).await,
+            Chapter::Sessions => self.sessions(a).await,
             _ => a.rank.local(a),
         }
     }
@@ -181,6 +184,7 @@ impl Rank {
             Chapter::Point => self.statuses(a),
             Chapter::Communicators => self.of_comm(a),
             Chapter::Groups => self.groups(a),
+            Chapter::Topologies => self.topologies(a),
             Chapter::Types => self.types(a),
             Chapter::Operations => self.operations(a),
             Chapter::Attributes => self.attributes(a),

@@ -1,0 +1,134 @@
+//! Sessions (MPI-4.1, Sec. 11.3): sets of processes, and communicators made from groups of them.
+
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::FxHasher;
+
+use super::arguments::Arguments;
+use super::objects::{Kind, Object, no_such};
+use super::rank::{Ended, Failure, Rank, SUCCESS};
+use super::server::Server;
+use crate::channel::Channel;
+use crate::error::ErrorClass;
+use crate::info::Info;
+
+/// The sets of processes that there are.
+const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
+
+impl<C: Channel> Server<'_, C> {
+    /// The calls about sessions.
+    pub(super) async fn sessions(&mut self, a: &mut Arguments<'_>) -> Ended {
+        match a.call.name {
+            "Session_init" => {
+                let (_, handler, at) = (a.info()?, a.handle(), a.address());
+                let handle = a.new_handle(Kind::Session);
+                let object = Object {
+                    handler,
+                    ..Object::default()
+                };
+                self.rank.objects.lock().sessions.insert(handle, object);
+                a.put_handle(at, handle)?;
+            }
+            "Session_finalize" => {
+                let at = a.address();
+                let handle = a.handle_at(at)?;
+                let ended = self.rank.objects.lock().sessions.remove(&handle);
+                ended.ok_or_else(|| no_such(ErrorClass::Session, "session", handle))?;
+                a.put_null(at, "SESSION_NULL")?;
+            }
+            "Group_from_session_pset" => {
+                session(a)?;
+                let (name, at) = (a.string()?, a.address());
+                let communicator = match SETS.iter().position(|&set| set == name) {
+                    Some(0) => self.mpi.world(),
+                    Some(_) => self.mpi.own(),
+                    None => return Err(no_set(&name)),
+                };
+                let group = communicator.handle().group().clone();
+                let handle = self.rank.objects.lock().add_group(group);
+                a.put_handle(at, handle)?;
+            }
+            "Session_get_pset_info" => {
+                session(a)?;
+                let name = a.string()?;
+                let size = match SETS.iter().position(|&set| set == name) {
+                    Some(0) => self.mpi.world().size(),
+                    Some(_) => 1,
+                    None => return Err(no_set(&name)),
+                };
+                let mut info = Info::new();
+                info.set("mpi_size", &size.to_string())?;
+                self.rank.gives_info(a, info)?;
+            }
+            "Comm_create_from_group" => {
+                let (group, tag) = (a.group()?, tag(&a.string()?));
+                let (_, handler, at) = (a.info()?, a.handle(), a.address());
+                let made = match group.rank_of(self.mpi.channel().rank()) {
+                    Some(_) => Some(self.mpi.world().create_group(&group, tag).await?),
+                    None => None,
+                };
+                self.made(a, at, made, handler)?;
+            }
+            _ => return self.rank.sessions(a),
+        }
+        SUCCESS
+    }
+}
+
+impl Rank {
+    /// The calls about sessions that need no other rank.
+    fn sessions(&self, a: &mut Arguments<'_>) -> Ended {
+        match a.call.name {
+            "Session_get_num_psets" => {
+                session(a)?;
+                a.info()?;
+                let out = a.out();
+                a.put(out, SETS.len() as i64)?;
+            }
+            "Session_get_nth_pset" => {
+                session(a)?;
+                a.info()?;
+                let (number, length, at) = (a.number(), a.out(), a.address());
+                let set = usize::try_from(number)
+                    .ok()
+                    .and_then(|number| SETS.get(number));
+                let set = set.ok_or_else(|| {
+                    Failure::new(ErrorClass::Arg, format!("n: there is no set {number}"))
+                })?;
+                let room = self.numbers(length.address, 1, 4)?[0].max(0) as usize;
+                if room > 0 {
+                    self.put_string(at, set, room)?;
+                }
+                a.put(length, set.len() as i64 + 1)?;
+            }
+            "Session_get_info" => {
+                session(a)?;
+                self.gives_info(a, Info::new())?;
+            }
+            "Session_toint" => return Ok(a.handle()),
+            "Session_fromint" => return Ok(a.number() as u32 as u64),
+            _ => return self.unsupported(a),
+        }
+        SUCCESS
+    }
+}
+
+/// Checks that the next argument is a session.
+fn session(a: &mut Arguments<'_>) -> Result<(), Failure> {
+    let handle = a.handle();
+    match a.rank.objects.lock().sessions.contains_key(&handle) {
+        true => Ok(()),
+        false => Err(no_such(ErrorClass::Session, "session", handle)),
+    }
+}
+
+fn no_set(name: &str) -> Failure {
+    Failure::new(ErrorClass::Arg, format!("pset_name: there is no {name}"))
+}
+
+/// The tag that a string stands for.
+fn tag(text: &str) -> i32 {
+    let mut hasher = FxHasher::default();
+    text.hash(&mut hasher);
+    (hasher.finish() & i32::MAX as u64) as i32
+}
