@@ -212,6 +212,16 @@ impl<'r> Arguments<'r> {
         }
     }
 
+    /// Returns whether the next argument is the null handle of this name, and takes it if it is.
+    pub(super) fn is_null(&mut self, name: &str) -> bool {
+        let next = self.next;
+        let is_null = self.handle() == self.interface().handle(name);
+        if !is_null {
+            self.next = next;
+        }
+        is_null
+    }
+
     /// `count` handles at an address.
     pub(super) fn handles_at(&self, address: u64, count: usize) -> Result<Vec<u64>, Failure> {
         let width = self.interface().handle_bytes();
@@ -285,9 +295,24 @@ impl<'r> Arguments<'r> {
         root
     }
 
+    /// The handle of a number, or the number of a handle, if that is what the call is for: they are
+    /// the same.
+    pub(super) fn of_number(&mut self) -> Option<u64> {
+        let name = self.call.name;
+        if name.ends_with("_toint") {
+            return Some(self.handle());
+        }
+        name.ends_with("_fromint")
+            .then(|| u64::from(self.number() as u32))
+    }
+
     /// Makes the call one about the communicator among its arguments, if there is one, so that
     /// errors of arguments before it are its own.
     pub(super) fn is_about_comm(&mut self) -> Result<(), Failure> {
+        // The names of null handles can be asked for.
+        if self.call.name.ends_with("_get_name") {
+            return Ok(());
+        }
         let kinds = &self.call.kinds;
         match kinds.iter().position(|&kind| kind == "comm") {
             Some(place) => self.names_comm(place).map(drop),

@@ -99,6 +99,7 @@ impl<C: Channel> Server<'_, C> {
                     _ if kind == of.constant("UNDEFINED") => None,
                     _ if kind == of.constant("COMM_TYPE_HW_UNGUIDED") => None,
                     _ if kind == of.constant("COMM_TYPE_HW_GUIDED") => None,
+                    _ if kind == of.constant("COMM_TYPE_RESOURCE_GUIDED") => None,
                     _ => {
                         let text = format!("split_type: {kind} is none");
                         return Err(Failure::new(ErrorClass::Arg, text));
@@ -264,8 +265,11 @@ impl Rank {
                 }
             }
             "Comm_get_name" => {
-                let (_, object) = a.comm_object()?;
-                self.gives_name(a, &object.object.name)?;
+                let name = match a.is_null("COMM_NULL") {
+                    true => "MPI_COMM_NULL".to_owned(),
+                    false => a.comm_object()?.1.object.name,
+                };
+                self.gives_name(a, &name)?;
             }
             "Comm_set_info" => {
                 let (handle, _) = a.comm_object()?;
@@ -281,8 +285,6 @@ impl Rank {
                 let handle = self.objects.lock().add_info(object.info);
                 a.put_handle(at, handle)?;
             }
-            "Comm_toint" => return Ok(a.handle()),
-            "Comm_fromint" => return Ok(a.number() as u32 as u64),
             _ => return self.unsupported(a),
         }
         SUCCESS

@@ -6,6 +6,7 @@ use super::rank::{Ended, Failure, SUCCESS};
 use super::server::Server;
 use crate::channel::Channel;
 use crate::error::ErrorClass;
+use crate::info::Info;
 
 /// The version of the standard in either interface.
 const VERSIONS: [(i64, i64); 2] = [(4, 1), (5, 0)];
@@ -15,6 +16,14 @@ const BEGIN_S: f64 = 1.0;
 
 /// The resolution of times, in seconds: a nanosecond.
 const TICK_S: f64 = 1e-9;
+
+/// The sizes of Fortran's types.
+const FORTRAN: [(&str, u32); 4] = [
+    ("mpi_logical_size", 4),
+    ("mpi_integer_size", 4),
+    ("mpi_real_size", 4),
+    ("mpi_double_precision_size", 8),
+];
 
 /// The name of a node, of which there are so many.
 fn processor(machine: &str, node: u32) -> String {
@@ -86,8 +95,27 @@ impl<C: Channel> Server<'_, C> {
                 a.put(second, minor)?;
                 SUCCESS
             }
+            "Get_hw_resource_info" => {
+                self.rank.gives_info(a, Info::new())?;
+                SUCCESS
+            }
+            "Abi_get_info" => {
+                let sizes = ["mpi_aint_size", "mpi_count_size", "mpi_offset_size"];
+                self.sizes(a, &sizes.map(|name| (name, 8)))
+            }
+            "Abi_get_fortran_info" => self.sizes(a, &FORTRAN),
             _ => self.rank.unsupported(a),
         }
+    }
+
+    /// Gives the program an info object with sizes in bytes.
+    fn sizes(&self, a: &mut Arguments<'_>, sizes: &[(&str, u32)]) -> Ended {
+        let mut info = Info::new();
+        for (name, bytes) in sizes {
+            info.set(name, &bytes.to_string())?;
+        }
+        self.rank.gives_info(a, info)?;
+        SUCCESS
     }
 
     fn name(&self, a: &mut Arguments<'_>, text: &str, room: &str) -> Ended {

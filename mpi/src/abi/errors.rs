@@ -107,8 +107,6 @@ impl Rank {
                 let code = a.number();
                 self.objects.lock().codes.strings.remove(&code);
             }
-            "Errhandler_toint" => return Ok(a.handle()),
-            "Errhandler_fromint" => return Ok(a.number() as u32 as u64),
             _ => return self.unsupported(a),
         }
         SUCCESS
@@ -122,6 +120,7 @@ impl Rank {
         let code = codes.last.max(last) + 1;
         codes.last = code;
         codes.classes.insert(code, class(code));
+        codes.strings.insert(code, String::new());
         code
     }
 

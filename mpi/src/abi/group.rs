@@ -96,8 +96,6 @@ impl Rank {
                 }
                 a.put_null(at, "GROUP_NULL")?;
             }
-            "Group_toint" => return Ok(a.handle()),
-            "Group_fromint" => return Ok(a.number() as u32 as u64),
             _ => return self.unsupported(a),
         }
         SUCCESS

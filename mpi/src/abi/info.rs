@@ -94,8 +94,6 @@ impl Rank {
                 })?;
                 self.put_string(at, key, key.len() + 1)?;
             }
-            "Info_toint" => return Ok(a.handle()),
-            "Info_fromint" => return Ok(a.number() as u32 as u64),
             _ => return self.unsupported(a),
         }
         SUCCESS

@@ -50,8 +50,6 @@ impl Rank {
                 let (op, out) = (a.op()?, a.out());
                 a.put(out, op.is_commutative().into())?;
             }
-            "Op_toint" => return Ok(a.handle()),
-            "Op_fromint" => return Ok(a.number() as u32 as u64),
             "Reduce_local" => {
                 let (from, into) = (a.address(), a.address());
                 let (count, datatype, op) = (a.count()?, a.datatype()?, a.op()?);

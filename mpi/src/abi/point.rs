@@ -11,7 +11,7 @@ use crate::channel::Channel;
 use crate::comm::Comm;
 use crate::error::ErrorClass;
 use crate::rank::point::Message;
-use crate::rank::{PROC_NULL, Sent};
+use crate::rank::{PROC_NULL, Request, Sent};
 
 /// Calls a form of a send.
 macro_rules! send {
@@ -164,6 +164,16 @@ impl<'m, C: Channel> Server<'m, C> {
                 self.rank.put_numbers(address, &[begin as i64], 8)?;
                 a.put(size, bytes as i64)?;
             }
+            "Buffer_iflush" | "Comm_iflush_buffer" | "Session_iflush_buffer" => {
+                if a.call.name != "Buffer_iflush" {
+                    a.skip();
+                }
+                // What is in the buffer leaves at once: there is nothing to wait for.
+                self.mpi.drain().await;
+                let over = Pending::Call(Request::null(self.mpi));
+                let at = a.address();
+                return self.begun(a, at, over);
+            }
             "Buffer_flush" | "Comm_flush_buffer" | "Session_flush_buffer" => self.mpi.drain().await,
             _ => return self.rank.statuses(a),
         }
@@ -249,6 +259,13 @@ impl super::rank::Rank {
         let at = a.address();
         if !name.starts_with("Status_") && name != "Test_cancelled" {
             return self.unsupported(a);
+        }
+        if name.contains("2c") || name.contains("2f") {
+            // A status in Fortran is laid out as one in C.
+            let to = a.address();
+            let bytes = self.read(at, super::status::bytes_of(self.interface) as usize)?;
+            self.write(to, &bytes)?;
+            return SUCCESS;
         }
         let fields = self.status(at)?;
         match name {

@@ -216,8 +216,8 @@ impl<'m, C: Channel> Server<'m, C> {
         let at = rank.program.scratch(16, &[0; 4]);
         let code = rank.invoke(general.query, &[general.extra, at])? as i32;
         let told = rank.status(at)?;
-        rank.invoke(general.free, &[general.extra])?;
-        match code {
+        let freed = rank.invoke(general.free, &[general.extra])? as i32;
+        match if code == 0 { freed } else { code } {
             0 => Ok(Status {
                 source: told.source as u32,
                 tag: told.tag,
@@ -467,7 +467,10 @@ impl<'m, C: Channel> Server<'m, C> {
                 }
             }
             Some(Pending::General(general)) => {
-                self.rank.invoke(general.free, &[general.extra])?;
+                let code = self.rank.invoke(general.free, &[general.extra])? as i32;
+                if code != 0 {
+                    return Err(Failure::Code(code));
+                }
             }
             Some(Pending::Duplicate(..)) => {}
             None => return Err(no_such(ErrorClass::Request, "request", handle)),

@@ -147,8 +147,12 @@ impl<C: Channel> Server<'_, C> {
 
     /// Performs a call.
     async fn call(&mut self, a: &mut Arguments<'_>) -> Ended {
-        if !a.call.name.ends_with("_toint") {
-            a.is_about_comm()?;
+        if let Some(handle) = a.of_number() {
+            return Ok(handle);
+        }
+        a.is_about_comm()?;
+        if a.call.name.ends_with("_errhandler") {
+            return a.rank.errors(a);
         }
         match a.call.chapter {
             Chapter::Environment => self.environment(a).await,
@@ -180,6 +184,9 @@ impl Rank {
 
     /// Performs a call that needs no other rank.
     pub(super) fn local(self: &Arc<Self>, a: &mut Arguments<'_>) -> Ended {
+        if let Some(handle) = a.of_number() {
+            return Ok(handle);
+        }
         match a.call.chapter {
             Chapter::Point => self.statuses(a),
             Chapter::Communicators => self.of_comm(a),

@@ -105,8 +105,6 @@ impl Rank {
                 session(a)?;
                 self.gives_info(a, Info::new())?;
             }
-            "Session_toint" => return Ok(a.handle()),
-            "Session_fromint" => return Ok(a.number() as u32 as u64),
             _ => return self.unsupported(a),
         }
         SUCCESS

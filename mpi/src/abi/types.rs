@@ -82,13 +82,14 @@ impl Rank {
                 found.ok_or_else(|| no_type(handle))?.object.name = name;
             }
             "Type_get_name" => {
-                let (_, object) = a.type_object()?;
-                self.gives_name(a, &object.object.name)?;
+                let name = match a.is_null("DATATYPE_NULL") {
+                    true => "MPI_DATATYPE_NULL".to_owned(),
+                    false => a.type_object()?.1.object.name,
+                };
+                self.gives_name(a, &name)?;
             }
             "Type_get_envelope" | "Type_get_envelope_c" => return self.envelope(a),
             "Type_get_contents" | "Type_get_contents_c" => return self.contents(a),
-            "Type_toint" => return Ok(a.handle()),
-            "Type_fromint" => return Ok(a.number() as u32 as u64),
             "Type_match_size" => return self.matching(a),
             "Type_get_value_index" => return self.pair(a),
             "Pack" | "Unpack" | "Pack_size" => return self.packs(a),

@@ -1,8 +1,7 @@
 //! The predefined datatypes (MPI-4.1, Sec. 3.2.2 and 6.9.4), laid out as a 64-bit Linux lays out C:
 //! `long` has 8 bytes, `wchar_t` 4. Values are little-endian.
 //!
-//! Values of `long double` and its pair and complex types can be sent, not reduced. Fortran's types
-//! are absent: a program's interface names those of C that are the same.
+//! Fortran's types are absent: a program's interface names those of C that are the same.
 
 use std::fmt;
 
@@ -66,7 +65,7 @@ pub enum Class {
     MultiLanguage,
     /// A value and an index, for MINLOC and MAXLOC.
     Pair,
-    /// Characters, packed data, and `long double`: only replaced, never operated on.
+    /// Characters and packed data: only replaced, never operated on.
     Opaque,
 }
 
@@ -156,7 +155,7 @@ basics! {
     /// `double`.
     Double = "MPI_DOUBLE", Floating, [F64];
     /// `long double`.
-    LongDouble = "MPI_LONG_DOUBLE", Opaque, [X80];
+    LongDouble = "MPI_LONG_DOUBLE", Floating, [X80];
     /// `_Bool`.
     CBool = "MPI_C_BOOL", Logical, [U8];
     /// `float _Complex`.
@@ -164,7 +163,7 @@ basics! {
     /// `double _Complex`.
     CDoubleComplex = "MPI_C_DOUBLE_COMPLEX", Complex, [C64];
     /// `long double _Complex`.
-    CLongDoubleComplex = "MPI_C_LONG_DOUBLE_COMPLEX", Opaque, [CX80];
+    CLongDoubleComplex = "MPI_C_LONG_DOUBLE_COMPLEX", Complex, [CX80];
     /// An address: `MPI_Aint`.
     Aint = "MPI_AINT", MultiLanguage, [I64];
     /// A file offset: `MPI_Offset`.
@@ -182,7 +181,7 @@ basics! {
     /// A `short` and an `int`.
     ShortInt = "MPI_SHORT_INT", Pair, [I16, I32];
     /// A `long double` and an `int`.
-    LongDoubleInt = "MPI_LONG_DOUBLE_INT", Opaque, [X80, I32];
+    LongDoubleInt = "MPI_LONG_DOUBLE_INT", Pair, [X80, I32];
 }
 
 impl Basic {

@@ -1,6 +1,9 @@
 //! The predefined operations on packed values. The caller has checked that the operation is legal on
 //! the type, and that both sides have the same whole number of values.
 
+use rustc_apfloat::Float as _;
+use rustc_apfloat::ieee::X87DoubleExtended;
+
 use super::Op;
 use crate::datatype::{Basic, Number};
 
@@ -214,6 +217,71 @@ macro_rules! complexes {
 
 complexes!(f32, f64);
 
+/// A `long double`: the 80 bits of x87 in 16 bytes, of which the last six say nothing.
+#[derive(Clone, Copy)]
+struct X80(X87DoubleExtended);
+
+impl Value for X80 {
+    const BYTES: usize = 16;
+
+    fn load(bytes: &[u8]) -> Self {
+        let mut own = [0; 16];
+        own[..10].copy_from_slice(&bytes[..10]);
+        Self(X87DoubleExtended::from_bits(u128::from_le_bytes(own)))
+    }
+
+    fn store(self, bytes: &mut [u8]) {
+        bytes[..10].copy_from_slice(&self.0.to_bits().to_le_bytes()[..10]);
+    }
+}
+
+impl Ring for X80 {
+    fn sum(self, other: Self) -> Self {
+        Self((self.0 + other.0).value)
+    }
+
+    fn product(self, other: Self) -> Self {
+        Self((self.0 * other.0).value)
+    }
+}
+
+impl Ordered for X80 {
+    fn larger(self, other: Self) -> Self {
+        if self.is_larger(other) { self } else { other }
+    }
+
+    fn smaller(self, other: Self) -> Self {
+        if self.is_smaller(other) { self } else { other }
+    }
+
+    fn ties(self, other: Self) -> bool {
+        self.0 == other.0 || (self.0.is_nan() && other.0.is_nan())
+    }
+
+    fn is_larger(self, other: Self) -> bool {
+        let is_positive_zero = self.0.is_pos_zero() && other.0.is_neg_zero();
+        self.0.is_nan() || self.0 > other.0 || is_positive_zero
+    }
+
+    fn is_smaller(self, other: Self) -> bool {
+        let is_negative_zero = self.0.is_neg_zero() && other.0.is_pos_zero();
+        self.0.is_nan() || self.0 < other.0 || is_negative_zero
+    }
+}
+
+impl Ring for Complex<X80> {
+    fn sum(self, other: Self) -> Self {
+        Self(self.0.sum(other.0), self.1.sum(other.1))
+    }
+
+    fn product(self, other: Self) -> Self {
+        let minus = |value: X80| X80(-value.0);
+        let real = self.0.product(other.0).sum(minus(self.1.product(other.1)));
+        let imaginary = self.0.product(other.1).sum(self.1.product(other.0));
+        Self(real, imaginary)
+    }
+}
+
 /// Calls a generic function with the type of a number; `else` is for the numbers that are not listed.
 macro_rules! with {
     ($number:expr, $function:ident $arguments:tt, [$($variant:ident: $type:ty),*] $(else $other:block)?) => {
@@ -231,19 +299,20 @@ pub(super) fn combine(op: &Op, earlier: &[u8], into: &mut [u8], basic: Basic) {
     match op {
         Op::Max | Op::Min => with!(number, order(op, earlier, into), [
             I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64,
-            F32: f32, F64: f64
+            F32: f32, F64: f64, X80: X80
         ] else {}),
         Op::Sum | Op::Prod => with!(number, calculate(op, earlier, into), [
             I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64,
-            F32: f32, F64: f64, C32: Complex<f32>, C64: Complex<f64>
-        ] else {}),
+            F32: f32, F64: f64, C32: Complex<f32>, C64: Complex<f64>,
+            X80: X80, CX80: Complex<X80>
+        ]),
         Op::Land | Op::Lor | Op::Lxor | Op::Band | Op::Bor | Op::Bxor => {
             with!(number, bits(op, earlier, into), [
                 I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64
             ] else {});
         }
         Op::MinLoc | Op::MaxLoc => with!(number, locate(op, earlier, into), [
-            I16: i16, I32: i32, I64: i64, F32: f32, F64: f64
+            I16: i16, I32: i32, I64: i64, F32: f32, F64: f64, X80: X80
         ] else {}),
         Op::NoOp => into.copy_from_slice(earlier),
         Op::Replace | Op::User(_) => {}
