@@ -61,9 +61,9 @@ class Rows(unittest.TestCase):
         table = sme.run(["machines", "show"], "ideal")
         self.assert_same(table, "machines show ideal")
 
-    def test_commands_that_write_lines_only(self):
+    def test_throughput_tables(self):
         table = sme.run("coherence bench", sizes=4096)
-        expected = programs.sme("coherence", "bench", "--sizes", "4096").stdout
+        expected = programs.sme("coherence", "bench", "--sizes", "4096", "--format", "json").stdout
         self.assertEqual(table.to_pyarrow().to_pylist(), programs.rows_of(expected))
 
     def test_chosen_columns(self):

@@ -66,16 +66,15 @@ pub fn takes(command: &Command, id: &str) -> bool {
 /// Endings of rows that are not for people.
 const ROWS: [&str; 3] = ["csv", "json", "jsonl"];
 
-/// The endings of what `command`, called by `words`, writes to the file of `argument`. None are
+/// The endings of what the command that `words` name writes to the file of `argument`. None are
 /// known where the ending says nothing.
-fn endings(words: &[&str], command: &Command, argument: &Arg) -> &'static [&'static str] {
+fn endings(words: &[&str], argument: &Arg) -> &'static [&'static str] {
     let id = argument.get_id().as_str();
     match (id, words.first()) {
         // The calls of ranks; a trace has those of threads.
         ("timeline", Some(&"mpi")) => &["csv", "pftrace"],
         // Which looks at it itself: the ending decides what is drawn.
         ("output", Some(&"plot")) => &[],
-        ("output", _) if !takes(command, "format") => &ROWS[1..],
         _ => FLAGS
             .iter()
             .find(|(flag, ..)| *flag == id)
@@ -130,7 +129,7 @@ pub fn check(command: &Command, matches: &ArgMatches) -> Result<(), Stop> {
                     let (flag, path) = (name_of(argument), PathBuf::from(value));
                     let is_said = id == "output" && is_given(matches, "format");
                     if misnamed.is_ok() && !is_said {
-                        misnamed = ending(&flag, &path, endings(&words, command, argument));
+                        misnamed = ending(&flag, &path, endings(&words, argument));
                     }
                     written.push((flag, path));
                 }

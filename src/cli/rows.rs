@@ -90,7 +90,7 @@ fn with_format(mut words: Vec<OsString>) -> Result<Vec<OsString>, Stop> {
                 return Err(Stop::flag(flag, reason));
             }
         }
-        if !takes(leaf, "format") && !writes_lines(&words[..depth]) {
+        if !takes(leaf, "format") {
             let reason = "has no rows; run the program for what it does";
             let path = line(&words[..depth]);
             let path: Vec<_> = path.iter().map(|word| word.to_string_lossy()).collect();
@@ -101,14 +101,6 @@ fn with_format(mut words: Vec<OsString>) -> Result<Vec<OsString>, Stop> {
         words.insert(depth, "--format=json".into());
     }
     Ok(line(&words))
-}
-
-/// Whether the command of this name writes JSON lines and nothing else.
-fn writes_lines(path: &[OsString]) -> bool {
-    ["bench", "measure"]
-        .map(|name| ["coherence", name])
-        .iter()
-        .any(|lines| path == lines)
 }
 
 fn innermost(matches: &ArgMatches) -> &ArgMatches {
@@ -180,8 +172,7 @@ mod tests {
         assert!(found.len() > 30, "{found:?}");
         let without = |path: &Vec<OsString>| {
             let line = with_format(path.clone());
-            let is_told = line.is_ok_and(|line| line.contains(&"--format=json".into()));
-            !is_told && !writes_lines(path)
+            !line.is_ok_and(|line| line.contains(&"--format=json".into()))
         };
         found.retain(without);
         // A picture is no row, and the rows of experiments are in files.

@@ -15,13 +15,14 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use thiserror::Error;
 
 use super::transition::{
     Access, Curve, Holder, LocalCopy, State, Transition, TransitionError, Variant,
 };
 use crate::report::records::{self, RecordError};
+use crate::report::row::{self, Cell};
 use crate::report::stop::one_line;
 
 /// The largest buffer of a row (bytes).
@@ -34,7 +35,7 @@ const MAX_LINE: u64 = 1 << 16;
 const MAX_ROWS: usize = 1_000_000;
 
 /// A row of a table, and a line of its file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
     /// The machine, the same in all rows of a table.
@@ -54,6 +55,18 @@ pub struct Row {
     /// Throughput of one pass over it (10^9 bytes a second).
     pub gb_per_s: f64,
 }
+
+/// The keys of a row.
+pub const HEADING: [&str; 8] = [
+    "machine",
+    "access",
+    "copy",
+    "state",
+    "holder",
+    "variant",
+    "buffer_bytes",
+    "gb_per_s",
+];
 
 impl Row {
     /// The row of `curve` on `machine`.
@@ -80,10 +93,24 @@ impl Row {
         Curve::new(transition, self.holder, self.variant)
     }
 
+    /// The cells under [`HEADING`]. A throughput has all its digits, and is absent if no number.
+    pub fn cells(&self) -> Vec<Cell> {
+        let rate = serde_json::Number::from_f64(self.gb_per_s);
+        vec![
+            Cell::text(&self.machine),
+            Cell::text(self.access),
+            Cell::text(self.copy),
+            Cell::text(self.state),
+            Cell::text(self.holder),
+            Cell::text(self.variant),
+            Cell::Count(self.buffer_bytes),
+            rate.map_or(Cell::Absent, |rate| Cell::Number(rate.to_string())),
+        ]
+    }
+
     /// One JSON object on one line, without the line's end.
     pub fn to_json(&self) -> String {
-        // Text, names and finite numbers: there is no way to fail. A number that is none is `null`.
-        serde_json::to_string(self).unwrap_or_default()
+        row::json_object(&HEADING, &self.cells())
     }
 }
 

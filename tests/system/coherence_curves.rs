@@ -36,7 +36,8 @@ fn a_line_is_what_the_benchmark_gives() {
     assert_eq!((shared.0, published.0), ("simulated", "published"));
     assert!(owned.1 < 0.6 * shared.1, "{owned:?} {shared:?}");
     assert!((published.1 - shared.1 / 3.0).abs() < 1e-5);
-    let line = "coherence bench --machine opteron-6272 --transitions SHO --sizes 65536";
+    let line =
+        "coherence bench --machine opteron-6272 --transitions SHO --sizes 65536 --format json";
     let bench = sme_in(directory.path(), line);
     let bench = text(&bench.stdout);
     let socket = bench.lines().find(|row| row.contains("socket")).unwrap();

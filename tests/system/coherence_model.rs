@@ -212,6 +212,21 @@ fn this_computer_is_measured_into_a_table() {
         assert!(stderr.contains("not measured: "), "{stderr}");
         return skipped("a second CPU for misses");
     }
+    let formats = ["csv", "json"].map(|format| {
+        let flags = "coherence measure --sizes 65536 --repetitions 3 --transitions LHM";
+        sme(&format!(
+            "{flags} --columns buffer_bytes,access --format {format}"
+        ))
+    });
+    for (output, row) in formats
+        .iter()
+        .zip(["65536,load", "{\"buffer_bytes\":65536,"])
+    {
+        let is_there = text(&output.stdout)
+            .lines()
+            .any(|line| line.starts_with(row));
+        assert!(is_there || output.status.code() == Some(1), "{output:?}");
+    }
     let absent = sme("coherence measure --cores 0,1048576 --sizes 4096");
     assert_eq!(absent.status.code(), Some(2));
     let stderr = text(&absent.stderr);

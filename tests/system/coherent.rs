@@ -28,14 +28,14 @@ fn core_to_core_latencies_are_those_of_the_microarchitecture() {
     }
 }
 
-/// The table that `bench` prints is one that `predict` takes, the same for any number of workers,
-/// and two runs of it are the same.
+/// The JSON lines that `bench` prints are a table that `predict` takes, the same for any number of
+/// workers, and two runs of it are the same.
 #[test]
 fn a_table_of_a_simulated_machine_is_read_back() {
     let of = |workers: u32| {
         let command =
             "coherence bench --machine opteron-6272 --transitions SHO,LMM --sizes 4096,65536";
-        let output = sme(&format!("{command} --workers {workers}"));
+        let output = sme(&format!("{command} --workers {workers} --format json"));
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         text(&output.stdout).to_owned()
     };

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::command::{sme_in, text};
 
 /// A small run of every command that has rows, but for those that need further tools or minutes.
-const RUNS: [&str; 24] = [
+const RUNS: [&str; 25] = [
     "barrier --nodes 2 --cores 1 --episodes 1 --no-host",
     "sweep --nodes 2,4 --cores 1 --episodes 1 --no-host",
     "lock --nodes 2 --cores 1 --no-host",
@@ -27,6 +27,7 @@ const RUNS: [&str; 24] = [
     "mpi tune --machine scc --ranks 2 --most 64",
     "mpi hpl --machine scc --n 16 --nb 8 --p 1 --q 1 --no-host",
     "mpi compare --machines scc --ranks 2",
+    "coherence bench --transitions LMM --sizes 4096",
     "coherence transfer --sizes 65536",
     "coherence compare --sizes 65536",
     "rtl lockstep --block fifo --cycles 10",
@@ -36,7 +37,7 @@ const RUNS: [&str; 24] = [
 
 /// Commands of which the test sees only that they refuse an unknown column, before they simulate:
 /// the first would take hours.
-const REFUSE: [&str; 15] = [
+const REFUSE: [&str; 16] = [
     "lu --n 1024 --nodes 64",
     "mpi invade",
     "mpi borrow",
@@ -49,6 +50,7 @@ const REFUSE: [&str; 15] = [
     "mpi spawn",
     "mpi connect",
     "coherence curves --paper 2",
+    "coherence measure --sizes 4096",
     "coherence tune --size 65536",
     "rtl report --block fifo --no-clock",
     "rtl verilog --out no-such-directory --block fifo",
@@ -172,6 +174,9 @@ fn every_command_with_rows_has_columns() {
         for (name, leaf) in leaves {
             let has = |id: &str| leaf.get_arguments().any(|argument| argument.get_id() == id);
             assert_eq!(has("format"), has("columns"), "{name}");
+            // A picture is no row, and the rows of experiments are in files.
+            let writes_rows = has("output") && name != "plot";
+            assert_eq!(has("format"), writes_rows, "{name}");
             // The throughput table of a machine comes from a file.
             if has("columns") && name != "coherence predict" {
                 let is_known = known.iter().any(|known| known.starts_with(&name));

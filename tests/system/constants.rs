@@ -174,12 +174,7 @@ fn of_command(command: &str, name: &str, set: Option<&str>) -> String {
     {
         command.truncate(at);
     }
-    // A throughput table has one format.
-    let format = match command.starts_with("coherence bench") {
-        true => "",
-        false => " --format json",
-    };
-    let mut arguments = format!("{command} --machine {name}{format}");
+    let mut arguments = format!("{command} --machine {name} --format json");
     if let Some(set) = set {
         write!(arguments, " --set {set}").unwrap();
     }

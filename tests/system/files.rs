@@ -106,8 +106,8 @@ fn an_unknown_ending_is_refused() {
             "must end in .csv or .pftrace,",
         ),
         (
-            "coherence bench -o x.csv".into(),
-            "must end in .json or .jsonl,",
+            "coherence bench -o x.foo".into(),
+            "must end in .csv, .json, .jsonl or .txt,",
         ),
         ("network --plot x.png".into(), "must end in .svg,"),
         ("extrapolate --lines x.foo".into(), rows),

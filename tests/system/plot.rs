@@ -18,7 +18,7 @@ fn done(directory: &Path, arguments: &str) -> String {
 }
 
 /// The quickest runs of commands that write rows, with the file of the rows in the place of FILE.
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "barrier --nodes 4 --cores 2 --episodes 3 -o FILE",
     "barrier --nodes 4 --cores 2 --episodes 3 --per-thread FILE -o row.csv",
     "barrier --nodes 4 --cores 2 --episodes 3 --link-load FILE -o row.csv",
@@ -41,6 +41,7 @@ const COMMANDS: [&str; 23] = [
     "mpi pscw --machine scc --targets 1 --sync deferred --rounds 3 --timeline FILE -o row.csv",
     "mpi pingpong --machine scc --sizes 64 --rounds 2 --explain-to FILE -o row.csv",
     "rtl lockstep --block fifo --cycles 100 -o FILE",
+    "coherence bench --transitions LMM --sizes 4096,65536 -o FILE",
     "coherence curves --paper 2 --sizes 16384,65536 -o FILE",
 ];
 

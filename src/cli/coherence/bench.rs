@@ -1,13 +1,12 @@
 //! `sme coherence bench`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
 use super::simulated::{CoherentFlags, sizes, stopped};
+use crate::cli::flags::FileFlags;
 use crate::cli::read::{self, Values};
 use crate::coherence::bench::Bench;
-use crate::coherence::table::Row;
+use crate::coherence::table::{HEADING, Row};
 use crate::coherence::transition::{Curve, Transition};
 use crate::progress::{self, Watch};
 use crate::report::output::Output;
@@ -33,9 +32,8 @@ pub struct BenchFlags {
     /// How many threads of this computer simulate [default: all]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     workers: Option<String>,
-    /// Write the table to FILE, which appears whole or not at all
-    #[arg(short = 'o', long = "output", value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    file: FileFlags,
 }
 
 /// Benchmarks whose flags fit together.
@@ -44,7 +42,7 @@ pub(super) struct BenchRun {
     bench: Bench,
     points: Vec<(Curve, u64)>,
     workers: usize,
-    output: Option<PathBuf>,
+    file: FileFlags,
 }
 
 impl BenchFlags {
@@ -75,14 +73,15 @@ impl BenchFlags {
                 Some(text) => read::host_threads("--workers", text)?,
                 None => read::all_host_threads(),
             },
-            output: self.output.clone(),
+            file: self.file.clone(),
         })
     }
 }
 
 impl BenchRun {
     pub(super) fn run(&self) -> Result<(), Stop> {
-        let mut output = Output::file_or_stdout(self.output.as_deref())?;
+        self.file.knows(&HEADING, false)?;
+        let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
         let watch = progress::on_stderr();
         let watch: &dyn Watch = watch.as_ref();
         watch.begin("rows", self.points.len() as u64);
@@ -98,10 +97,12 @@ impl BenchRun {
         );
         watch.end();
         let machine = self.bench.name();
+        let mut rows = Vec::with_capacity(self.points.len());
         for (&(curve, bytes), rate) in self.points.iter().zip(rates) {
-            let row = Row::new(machine.as_str(), curve, bytes, rate.map_err(stopped)?);
-            output.push(&(row.to_json() + "\n"))?;
+            let rate = rate.map_err(stopped)?;
+            rows.push(Row::new(machine.as_str(), curve, bytes, rate).cells());
         }
+        output.push(&self.file.rendered(&HEADING, &rows)?)?;
         output.commit()
     }
 }

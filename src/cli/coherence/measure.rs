@@ -1,16 +1,17 @@
 //! `sme coherence measure`.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use clap::Args;
 
 use super::host::{self, Host, stopped};
+use crate::cli::flags::FileFlags;
 use crate::cli::memory;
 use crate::cli::read::{self, Values};
 use crate::coherence::measure::cpus::Cpus;
 use crate::coherence::measure::lines::LINE_BYTES;
 use crate::coherence::measure::run::{MeasurementPlan, Report, measure};
+use crate::coherence::table::{HEADING, Row};
 use crate::coherence::transition::{Curve, Transition};
 use crate::progress;
 use crate::report::output::Output;
@@ -45,9 +46,8 @@ pub struct MeasureFlags {
     /// The machine's name in the rows [default: what the system calls the processor]
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
-    /// Write the table to FILE, which appears whole or not at all
-    #[arg(short = 'o', long = "output", value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    file: FileFlags,
 }
 
 /// The largest buffer (bytes).
@@ -60,7 +60,7 @@ pub(super) struct MeasureRun {
     sizes: Vec<usize>,
     repetitions: u32,
     transitions: Vec<Transition>,
-    output: Option<PathBuf>,
+    file: FileFlags,
 }
 
 impl MeasureFlags {
@@ -70,7 +70,7 @@ impl MeasureFlags {
             sizes: sizes(&self.sizes)?,
             repetitions: read::repetitions(&self.repetitions)?,
             transitions: self.transitions.as_deref().map_or(Ok(Vec::new()), named)?,
-            output: self.output.clone(),
+            file: self.file.clone(),
         })
     }
 }
@@ -103,7 +103,8 @@ fn named(text: &str) -> Result<Vec<Transition>, Stop> {
 
 impl MeasureRun {
     pub(super) fn run(&self) -> Result<(), Stop> {
-        let mut output = Output::file_or_stdout(self.output.as_deref())?;
+        self.file.knows(&HEADING, false)?;
+        let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
         let largest = self.sizes.last().copied().unwrap_or_default();
         memory::enough(
             &format!("--sizes {largest}"),
@@ -124,9 +125,8 @@ impl MeasureRun {
         if report.rows.is_empty() {
             return Err(Stop::Failed("nothing was measured".into()));
         }
-        for row in &report.rows {
-            output.push(&(row.to_json() + "\n"))?;
-        }
+        let rows: Vec<_> = report.rows.iter().map(Row::cells).collect();
+        output.push(&self.file.rendered(&HEADING, &rows)?)?;
         output.commit()
     }
 }

@@ -17,7 +17,7 @@ own, with empty caches. Across sockets the other core is the first of the second
 one the first of another module. A pass ends when its last store is performed. A copy that
 another core has flushed is gone everywhere: SHS flushed is a store that misses.
 
-Rows are JSON lines, the table of sme coherence predict.
+JSON lines (-o FILE.json) are the throughput table that sme coherence predict reads.
 
 Examples:
   sme coherence bench -o xeon.json
@@ -81,8 +81,9 @@ by more than a factor of 1.5, or a thread ran on another CPU than its own, the r
 again, three times at most. It is dropped if that did not help, if its round trips differ from the
 median of all rows by more than that factor (a virtual machine may put its CPUs on other cores),
 or if a pass takes less than four times as long as reading the clock. stderr says which rows were
-dropped, and which cannot be measured here and why. Rows are JSON lines, the table of sme
-coherence predict.
+dropped, and which cannot be measured here and why.
+
+JSON lines (-o FILE.json) are the throughput table that sme coherence predict reads.
 
 Examples:
   sme coherence measure -o host.json

@@ -83,20 +83,13 @@ fn collect(command: &Command, words: &str, known: &mut Vec<String>) {
     }
 }
 
-/// The format of rows in `file`, which `command` must be able to write.
+/// The format of rows in `file`.
 ///
 /// # Errors
-/// The ending is no format's, or the command writes JSON lines only.
-pub fn format(command: &Command, file: &str) -> Result<Format, String> {
-    match Format::of_file(Path::new(file)) {
-        Some(Format::Csv) if !takes(command, "format") => Err(format!(
-            "rows = {file:?}: this command writes JSON lines; the name must end in .json or .jsonl"
-        )),
-        Some(format) => Ok(format),
-        None => Err(format!(
-            "rows = {file:?}: the name must end in .csv, .json or .jsonl"
-        )),
-    }
+/// The ending is no format's.
+pub fn format(file: &str) -> Result<Format, String> {
+    let format = Format::of_file(Path::new(file));
+    format.ok_or_else(|| format!("rows = {file:?}: the name must end in .csv, .json or .jsonl"))
 }
 
 /// Refuses a name of a result that is no name of a file, or that leads out of the directory.

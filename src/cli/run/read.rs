@@ -126,7 +126,7 @@ impl RunJob {
             let place = format!("{place}: line {line}");
             let wrong = |reason: String| Stop::flag(&place, reason);
             let command = points::command(&root, &run.command).map_err(wrong)?;
-            let format = points::format(command, &run.rows).map_err(wrong)?;
+            let format = points::format(&run.rows).map_err(wrong)?;
             self.name(&run.rows).map_err(wrong)?;
             let points = points::points(run, command, &self.file.machines).map_err(wrong)?;
             let mut ready = Vec::with_capacity(points.len());
@@ -163,13 +163,11 @@ impl RunJob {
         let own = scratch.join(OWN);
         let rows = own.join(format!("rows-{number}"));
         let mut line = point.resolved(&mut self.inputs, &scratch, number)?;
-        if takes(command, "format") {
-            let format = match format {
-                Format::Csv => "csv",
-                Format::Json | Format::Table => "json",
-            };
-            line.extend(["--format", format].map(String::from));
-        }
+        let format = match format {
+            Format::Csv => "csv",
+            Format::Json | Format::Table => "json",
+        };
+        line.extend(["--format", format].map(String::from));
         if takes(command, "no_host") {
             line.push("--no-host".into());
         }
