@@ -38,6 +38,8 @@ pub struct Bars {
     pub names: Vec<String>,
     /// The parts of each bar, from left to right.
     pub parts: Vec<BarPart>,
+    /// A length that all bars are compared with: a line over them.
+    pub reference: Option<f64>,
     /// Lines below: how it came about.
     pub caption: Vec<String>,
 }
@@ -132,7 +134,8 @@ impl Bars {
             let lengths = self.parts.iter().filter_map(|part| part.lengths.get(bar));
             lengths.sum::<f64>()
         };
-        let most = (0..self.names.len()).map(total).fold(0.0, f64::max);
+        let most = (0..self.names.len()).map(total);
+        let most = most.chain(self.reference).fold(0.0, f64::max);
         let mut scale = self.axis.scale((0.0, most));
         let (width, height) = plot.dim_in_pixel();
         let room = width as i32 / units - names.width - 40;
@@ -164,12 +167,12 @@ impl Bars {
             .x_desc(self.axis.label.clone())
             .draw()?;
         let base = root.get_base_pixel();
+        let place = |at: f64, y: i32| {
+            let (x, y) = context.backend_coord(&(at, f64::from(bars * step - y)));
+            (x - base.0, y - base.1)
+        };
         for (bar, lines) in names.lines.iter().enumerate() {
             let middle = bar as i32 * step + step / 2;
-            let place = |at: f64, y: i32| {
-                let (x, y) = context.backend_coord(&(at, f64::from(bars * step - y)));
-                (x - base.0, y - base.1)
-            };
             let mut from = 0.0;
             for (index, part) in self.parts.iter().enumerate() {
                 let length = part.lengths.get(bar).copied().unwrap_or(0.0);
@@ -195,6 +198,10 @@ impl Bars {
                 let at = (x - 8 * units, first + NAME_LINE * units * index);
                 root.draw(&Text::new(line.clone(), at, right(plain(size))))?;
             }
+        }
+        if let Some(reference) = self.reference {
+            let ends = [0, bars * step].map(|y| place(reference, y));
+            root.draw(&PathElement::new(ends, INK.stroke_width(units as u32)))?;
         }
         legend.draw(&beside, units)
     }

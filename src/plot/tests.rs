@@ -237,6 +237,7 @@ fn stacked(names: &[String]) -> bars::Bars {
             ticks: Vec::new(),
             scaling: Scaling::Linear,
         },
+        reference: Some(1000.0),
         names: names.to_vec(),
         parts: vec![
             part("core", 1000.0),

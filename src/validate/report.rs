@@ -287,6 +287,7 @@ impl Report {
                 "high_95",
                 Scalar::number(row.interval.map(|interval| interval.1)),
             ),
+            ("simulated_over_published", Scalar::number(row.ratio())),
             ("unit", Scalar::text(&figure.unit)),
             ("error", Scalar::number(row.error())),
             ("tolerance", Scalar::number(Some(figure.tolerance))),

@@ -176,6 +176,13 @@ impl Row {
             None => self.figure.error(self.simulated?),
         }
     }
+
+    /// The simulated figure over the published one; none where either is missing or a line, where
+    /// the published one is 0, and where their signs differ.
+    pub fn ratio(&self) -> Option<f64> {
+        let ratio = self.simulated? / self.figure.number()?;
+        (ratio.is_finite() && ratio >= 0.0).then_some(ratio)
+    }
 }
 
 fn unsimulated(figure: &Figure) -> Verdict {
@@ -282,6 +289,13 @@ mod tests {
         assert!(row("result", found(10.0, true), false, true).stale());
         assert!(row("result", None, false, true).stale());
         assert!(!row("derived", found(10.0, true), false, true).stale());
+    }
+
+    #[test]
+    fn a_ratio_has_two_numbers_of_one_sign() {
+        let ratio = |simulated| row("result", found(simulated, true), false, false).ratio();
+        assert_eq!([9.0, 0.0, -1.0].map(ratio), [Some(0.9), Some(0.0), None]);
+        assert_eq!(row("result", None, false, false).ratio(), None);
     }
 
     #[test]

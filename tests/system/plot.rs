@@ -18,7 +18,7 @@ fn done(directory: &Path, arguments: &str) -> String {
 }
 
 /// The quickest runs of commands that write rows, with the file of the rows in the place of FILE.
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 25] = [
     "barrier --nodes 4 --cores 2 --episodes 3 -o FILE",
     "barrier --nodes 4 --cores 2 --episodes 3 --per-thread FILE -o row.csv",
     "barrier --nodes 4 --cores 2 --episodes 3 --link-load FILE -o row.csv",
@@ -41,6 +41,7 @@ const COMMANDS: [&str; 24] = [
     "mpi pscw --machine scc --targets 1 --sync deferred --rounds 3 --timeline FILE -o row.csv",
     "mpi pingpong --machine scc --sizes 64 --rounds 2 --explain-to FILE -o row.csv",
     "rtl lockstep --block fifo --cycles 100 -o FILE",
+    "validate --paper rcce --no-programs -o FILE",
     "coherence bench --transitions LMM --sizes 4096,65536 -o FILE",
     "coherence curves --paper 2 --sizes 16384,65536 -o FILE",
 ];
@@ -86,7 +87,7 @@ fn what_cannot_be_plotted_is_one_line_and_changes_nothing() {
     const ROWS: &str = "nodes,name,latency_us,bytes\n1,a,2.5,0\n2,b,3.5,4\n";
     let deep = format!("{{\"a\":{}", "[".repeat(5000));
     let wide = "x".repeat(2 << 20);
-    let many: String = (0..100).map(|n| format!("{},{n},{n}\n", n % 50)).collect();
+    let many: String = (0..250).map(|n| format!("{},{n},{n}\n", n % 50)).collect();
     let many = format!("a,b,c\n{many}");
     for (rows, flags, expected) in [
         ("", "", "in.csv: no row to plot"),
@@ -413,6 +414,45 @@ fn a_critical_path_is_a_bar_of_what_it_cost() {
         (of_link / all - link / total).abs() < 0.02,
         "{of_link} of {all}, {link} of {total}"
     );
+}
+
+/// A bar for each figure that was simulated, as long as its ratio, in the colour of its verdict.
+#[test]
+fn published_figures_are_bars_of_their_ratios() {
+    let directory = tempfile::tempdir().unwrap();
+    let header = "paper,id,comparison,published,simulated,simulated_over_published,verdict\n";
+    let rows = "p,p.one,~,4,3,0.75,reproduced\np,p.two,>,2,4,2,deviates\np,p.three,~,5,,,failed\n";
+    fs::write(directory.path().join("v.csv"), header.to_owned() + rows).unwrap();
+    let said = done(directory.path(), "plot v.csv -o v.svg");
+    let chosen = "plotted: simulated_over_published over id, a part for each verdict, comparison\n";
+    assert_eq!(
+        said,
+        format!("{chosen}left out: 1 rows without these numbers\n")
+    );
+    let svg = fs::read_to_string(directory.path().join("v.svg")).unwrap();
+    let has = |words: &str| svg.lines().any(|line| line == words);
+    let title = "simulated over published by id";
+    assert!(
+        [title, "p.one", "p.two", "reproduced, ~", "deviates, &gt;"]
+            .into_iter()
+            .all(has),
+        "{svg}"
+    );
+    assert!(!has("p.three") && !has("failed, ~"), "{svg}");
+    // The axis and the line at 1 are as high as all bars.
+    let heights = lines_of(&svg, "#333333").into_iter().filter_map(|line| {
+        let (_, points) = line.split_once(" points=\"")?;
+        let (from, rest) = points.split_once(' ')?;
+        let ((x, top), (to, bottom)) = (
+            from.split_once(',')?,
+            rest.split_once(' ')?.0.split_once(',')?,
+        );
+        (x == to).then(|| Some(bottom.parse::<i32>().ok()? - top.parse::<i32>().ok()?))?
+    });
+    assert_eq!(heights.filter(|height| *height > 60).count(), 2, "{svg}");
+    let said = done(directory.path(), "plot v.csv --log xy -o v.svg");
+    let fallen_back = "plotted: simulated over published\n";
+    assert!(said.starts_with(fallen_back), "{said}");
 }
 
 /// The example of docs/plot.md.

@@ -96,7 +96,8 @@ impl Chosen {
             told: None,
         };
         let is_told = given_x.is_none() || given_y.is_none() || given_series.is_none();
-        if given_x.is_none() && given_y.is_none() && chosen.costs(table, flags) {
+        let are_open = given_x.is_none() && given_y.is_none();
+        if are_open && (chosen.costs(table, flags) || chosen.figures(table, &kinds, flags)) {
             chosen.check(table)?;
             chosen.tell(table);
             return Ok(chosen);
@@ -136,6 +137,31 @@ impl Chosen {
         self.y = vec![duration];
         if flags.series.is_none() {
             self.series = [Some(part), find("queued_for")]
+                .into_iter()
+                .flatten()
+                .collect();
+        }
+        true
+    }
+
+    /// Chooses the fields of published figures, as `sme validate` writes them, if the rows are
+    /// those and no flag asks for curves.
+    fn figures(&mut self, table: &Table, kinds: &[Kind], flags: &PlotFlags) -> bool {
+        let find = |name: &str| table.fields.iter().position(|field| field == name);
+        let fields = ["id", "verdict", "simulated_over_published"].map(find);
+        let [Some(id), Some(verdict), Some(ratio)] = fields else {
+            return false;
+        };
+        let are_curves = self.panels.is_some() || !self.published.is_empty();
+        if are_curves || self.errors.is_some() || flags.log.is_some() || kinds[ratio].present == 0 {
+            return false;
+        }
+        self.is_bars = true;
+        self.x = [Some(id), find(SOURCE)].into_iter().flatten().collect();
+        self.y = vec![ratio];
+        if flags.series.is_none() {
+            // A figure that the paper bounds is met far from 1, too.
+            self.series = [Some(verdict), find("comparison")]
                 .into_iter()
                 .flatten()
                 .collect();

@@ -16,7 +16,7 @@ use crate::report::units;
 /// From so many points on a curve has marks at some of them only.
 const MANY_POINTS: usize = 24;
 /// The most bars.
-const MAX_BARS: usize = 60;
+const MAX_BARS: usize = 200;
 /// The most panels, and in a row.
 const MAX_PANELS: usize = 16;
 const COLUMNS: usize = 2;
@@ -121,9 +121,11 @@ fn run(table: &Table) -> String {
 }
 
 fn title(table: &Table, chosen: &Chosen, flags: &PlotFlags) -> String {
-    let over = match chosen.x.is_empty() {
-        true => String::new(),
-        false => format!(" over {}", in_words(table, &chosen.x)),
+    let x = in_words(table, &chosen.x);
+    let over = match (chosen.x.is_empty(), chosen.is_bars) {
+        (true, _) => String::new(),
+        (false, true) => format!(" by {x}"),
+        (false, false) => format!(" over {x}"),
     };
     let y = axis_label(table, &chosen.y);
     let y = y.split(" [").next().unwrap_or_default();
@@ -358,6 +360,7 @@ fn bars(table: &Table, chosen: &Chosen, flags: &PlotFlags) -> Result<Picture, St
         let names = in_words(table, &chosen.y);
         return Err(Stop::flag("--y", format!("no row has numbers for {names}")));
     }
+    let is_ratio = (chosen.y.iter()).all(|&field| table.fields[field].contains("_over_"));
     // A part that no bar has needs no place in the legend.
     parts.retain(|part| part.lengths.iter().any(|&length| length > 0.0));
     Ok(Picture {
@@ -371,6 +374,7 @@ fn bars(table: &Table, chosen: &Chosen, flags: &PlotFlags) -> Result<Picture, St
             },
             names,
             parts,
+            reference: is_ratio.then_some(1.0),
             caption: Vec::new(),
         }),
         left_out,
