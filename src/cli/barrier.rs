@@ -10,7 +10,7 @@ use sme_sim::kernel::peers::Alone;
 use sme_sim::observe::failure::Failure;
 
 use super::args;
-use super::flags::{ExperimentFlags, OutputFlags};
+use super::flags::{ExperimentFlags, Heading, OutputFlags};
 use super::memory;
 use super::waves::{Waveform, WavesFlags, WavesRun};
 use crate::distributed::{Crew, agreed, gone};
@@ -133,6 +133,13 @@ impl BarrierRun {
         }
     }
 
+    /// The keys of its rows.
+    pub fn heading(&self) -> Heading {
+        self.output
+            .file
+            .heading(&row::keys(!self.output.no_host), false)
+    }
+
     /// Simulates it, and writes what was asked for.
     pub fn run(&self) -> Result<(), Stop> {
         self.run_among(&mut Alone)
@@ -165,8 +172,6 @@ impl BarrierRun {
 
     /// Opens every output of the run.
     fn open(&self) -> Result<Opened, Stop> {
-        let keys = row::keys(!self.output.no_host);
-        self.output.file.knows(&keys, false)?;
         let open = |flag, path: &Option<PathBuf>| match path {
             Some(path) => Output::file(flag, path).map(Some),
             None => Ok(None),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::args;
-use super::flags::{ExperimentFlags, FileFlags};
+use super::flags::{ExperimentFlags, FileFlags, Heading};
 use super::memory;
 use super::names;
 use super::read::{self, MAX_NODES, Values};
@@ -214,9 +214,13 @@ impl ExtrapolateRun {
         Ok(run)
     }
 
+    /// The keys of its rows.
+    pub fn heading(&self) -> Heading {
+        self.output.heading(&Report::heading(), false)
+    }
+
     /// Reads or simulates the sweep, fits it, and writes what follows from it.
     pub fn run(&self) -> Result<(), Stop> {
-        self.output.knows(&Report::heading(), false)?;
         let open = |flag, path: &Option<PathBuf>| match path {
             Some(path) => Output::file(flag, path).map(Some),
             None => Ok(None),

@@ -13,7 +13,7 @@ use sme_fft_demo::fft::{self, Direction, Fft, FftSpec, Phase};
 use sme_fft_demo::{Placement, Pool, npy};
 use sme_memory::Place;
 
-use super::flags::{OutputFlags, ProgramFlags};
+use super::flags::{Heading, OutputFlags, ProgramFlags};
 use super::memory::{self, Needs};
 use super::program::{Plan, Task};
 use super::read::{self, Values};
@@ -123,6 +123,11 @@ impl FftRun {
             task,
             result: flags.result.clone(),
         })
+    }
+
+    /// The keys of its rows.
+    pub fn heading(&self) -> Heading {
+        self.plan.heading(&self.task)
     }
 
     /// Simulates, and writes what was asked for.

@@ -237,15 +237,50 @@ pub struct FileFlags {
     pub columns: Option<String>,
 }
 
-impl FileFlags {
-    /// Refuses columns that rows under `heading` do not have; `with_host`, those of the host stand
-    /// behind them.
-    pub fn knows(&self, heading: &[impl AsRef<str>], with_host: bool) -> Result<(), Stop> {
-        let Some(columns) = self.columns() else {
-            return Ok(());
+/// The keys of the rows that a command will write, which are known before it does anything.
+#[derive(Clone, Debug)]
+pub struct Heading {
+    /// The flat keys of a row.
+    keys: Vec<String>,
+    /// The columns that are asked for.
+    columns: Option<Columns>,
+    /// The keys of other rows in the same file.
+    others: Vec<String>,
+}
+
+impl Heading {
+    /// The same with further rows of these keys, which `--columns` does not concern.
+    pub fn with_others(self, others: &[&str]) -> Self {
+        let others = others.iter().map(|key| (*key).to_owned()).collect();
+        Self { others, ..self }
+    }
+
+    /// The keys that stand in the file: those that `--columns` chooses, or all.
+    ///
+    /// # Errors
+    /// [`Stop::Input`] for a column that the rows do not have.
+    pub fn written(&self) -> Result<Vec<String>, Stop> {
+        let mut written = match &self.columns {
+            None => self.keys.clone(),
+            Some(columns) => {
+                let places = columns.places(&self.keys)?.into_iter();
+                let keys = places.filter_map(|place| self.keys.get(place));
+                keys.cloned().collect()
+            }
         };
-        let keys = row::flat_keys(heading.iter().map(AsRef::as_ref), with_host);
-        columns.places(&keys).map(drop)
+        written.extend(self.others.iter().cloned());
+        Ok(written)
+    }
+}
+
+impl FileFlags {
+    /// The heading of rows with these keys; `with_host`, those of the host stand behind them.
+    pub fn heading(&self, keys: &[impl AsRef<str>], with_host: bool) -> Heading {
+        Heading {
+            keys: row::flat_keys(keys.iter().map(AsRef::as_ref), with_host),
+            columns: self.columns(),
+            others: Vec::new(),
+        }
     }
 
     /// `rows` under `heading` in the format and with the columns that are asked for. Cells beyond

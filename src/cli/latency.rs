@@ -11,7 +11,7 @@ use sme_sim::observe::path::Part;
 use sme_sim::parts::fabric::Topology;
 
 use super::args;
-use super::flags::{FileFlags, MachineFlags};
+use super::flags::{FileFlags, Heading, MachineFlags};
 use super::memory;
 use super::read::{self, MAX_NODES, Values};
 use crate::latency::LatencyError;
@@ -95,17 +95,21 @@ impl LatencyRun {
         })
     }
 
+    /// The keys of its rows.
+    pub fn heading(&self) -> Heading {
+        self.file.heading(&keys(), false)
+    }
+
     /// Simulates it, and writes its rows.
     pub fn run(&self) -> Result<(), Stop> {
         let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
-        self.file.knows(&heading(), false)?;
         let measured = budgets(&self.machine, (&self.topology, self.nodes), &self.homes);
         let measured = measured.map_err(|error| match error {
             LatencyError::Build(_) => Stop::Input(one_line(&error.to_string())),
             LatencyError::Failure(_) => Stop::Failed(error.to_string()),
         })?;
         let rows: Vec<Vec<Cell>> = measured.iter().map(|budget| self.row(budget)).collect();
-        output.push(&self.file.rendered(&heading(), &rows)?)?;
+        output.push(&self.file.rendered(&keys(), &rows)?)?;
         output.commit()
     }
 
@@ -151,7 +155,7 @@ fn chosen(text: &str, all: &[Distance]) -> Result<Vec<Distance>, Stop> {
     hops.into_iter().map(of_hops).collect()
 }
 
-fn heading() -> Vec<String> {
+fn keys() -> Vec<String> {
     let before = ["nodes", "operation", "hops", "home_node", "total_ns"];
     let part = |part| format!("{}_ns", explain::name(part).replace('-', "_"));
     let before = row::HEAD.into_iter().chain(before).map(String::from);

@@ -12,7 +12,7 @@ use clap::Args;
 use sme_fft_demo::litmus::{Cycle, Histogram, MOST_BYTES, Report, Seen, Test, Verdict, parse};
 
 use super::args;
-use super::flags::{FileFlags, MachineFlags};
+use super::flags::{FileFlags, Heading, MachineFlags};
 use super::read::{self, MAX_NODES, Values};
 use crate::litmus::{Exploration, LitmusError, MemoryKind, Setting, Spread};
 use crate::progress::{self, Watch};
@@ -237,9 +237,13 @@ impl LitmusRun {
         })
     }
 
+    /// The keys of its rows.
+    pub fn heading(&self) -> Heading {
+        self.output.heading(HEADING, false)
+    }
+
     /// Runs the tests, and writes what each has shown.
     pub fn run(&self) -> Result<(), Stop> {
-        self.output.knows(HEADING, false)?;
         let has_columns = self.output.columns.is_some();
         let mut output = Output::file_or_stdout(self.output.output.as_deref())?;
         if self.print {

@@ -10,7 +10,7 @@ use sme_barrier::lock::LockKind;
 use sme_sim::machine::Machine;
 
 use super::args;
-use super::flags::{MachineFlags, OutputFlags, SeedFlag};
+use super::flags::{Heading, MachineFlags, OutputFlags, SeedFlag};
 use super::memory;
 use super::read::{self, MAX_NODES, Values};
 use crate::lock::{Data, Error, HandOvers, LockPlan, LockReport};
@@ -157,13 +157,20 @@ impl LockRun {
         })
     }
 
+    /// The keys of its row.
+    pub fn heading(&self) -> Heading {
+        let with_host = !self.output.no_host;
+        self.output.file.heading(&self.keys(), with_host)
+    }
+
+    fn keys(&self) -> Vec<&'static str> {
+        let lock = self.names_lock.then_some("lock");
+        let keys = row::HEAD.iter().chain(HEADING).copied();
+        keys.chain(lock).collect()
+    }
+
     /// Simulates it, and writes its row.
     pub fn run(&self) -> Result<(), Stop> {
-        let mut heading = [&row::HEAD[..], HEADING].concat();
-        if self.names_lock {
-            heading.push("lock");
-        }
-        self.output.file.knows(&heading, !self.output.no_host)?;
         let mut output = Output::file_or_stdout(self.output.file.output.as_deref())?;
         let watch = progress::on_stderr();
         let threads = u64::from(self.plan.nodes) * u64::from(self.plan.cores);
@@ -188,7 +195,7 @@ impl LockRun {
         if !self.output.no_host {
             row.extend(Host::measured(began.elapsed(), report.events).cells());
         }
-        output.push(&self.output.file.rendered(&heading, &[row])?)?;
+        output.push(&self.output.file.rendered(&self.keys(), &[row])?)?;
         output.commit()
     }
 

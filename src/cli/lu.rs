@@ -7,7 +7,7 @@ use sme_fft_demo::lu::{Lu, LuSpec, Phase};
 use sme_fft_demo::{Placement, Pool};
 use sme_memory::Place;
 
-use super::flags::{OutputFlags, ProgramFlags};
+use super::flags::{Heading, OutputFlags, ProgramFlags};
 use super::memory::{self, Needs};
 use super::program::{Plan, Task};
 use super::read::{self, Values};
@@ -65,6 +65,11 @@ impl LuRun {
         };
         plan.fits(&task, memory::available())?;
         Ok(Self { plan, task })
+    }
+
+    /// The keys of its rows.
+    pub fn heading(&self) -> Heading {
+        self.plan.heading(&self.task)
     }
 
     /// Simulates, and writes what was asked for.

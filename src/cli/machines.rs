@@ -7,7 +7,7 @@ use clap::Subcommand;
 use sme_sim::machine::Machine;
 
 use super::args;
-use super::flags::{FileFlags, MachineFlags};
+use super::flags::{FileFlags, Heading, MachineFlags};
 use crate::report::Format;
 use crate::report::output::Output;
 use crate::report::row::Cell;
@@ -69,17 +69,24 @@ impl Machines {
         }
     }
 
+    /// The keys of its rows.
+    pub fn heading(&self) -> Heading {
+        match self {
+            Self::List(_, flags) => flags.heading(&LIST, false),
+            Self::Show(_, flags) => flags.heading(&SHOW, false),
+        }
+    }
+
     /// Writes it.
     pub fn run(&self) -> Result<(), Stop> {
         let (flags, text) = match self {
             Self::List(machines, flags) => {
-                let heading = ["machine", "machine_hash", "cores_per_node", "description"];
                 let rows: Vec<_> = machines.iter().map(summary).collect();
                 let text = match flags.format() {
                     Format::Table if flags.columns.is_none() => {
-                        table::folded(&heading.map(String::from), &rows, flags.width())
+                        table::folded(&LIST.map(String::from), &rows, flags.width())
                     }
-                    _ => flags.rendered(&heading, &rows)?,
+                    _ => flags.rendered(&LIST, &rows)?,
                 };
                 (flags, text)
             }
@@ -88,24 +95,28 @@ impl Machines {
             {
                 (flags, machine.show())
             }
-            Self::Show(machine, flags) => {
-                let heading = [
-                    "machine",
-                    "machine_hash",
-                    "constant",
-                    "value",
-                    "source",
-                    "where",
-                ];
-                let heading = [heading.as_slice(), &["fitted_to", "meaning"]].concat();
-                (flags, flags.rendered(&heading, &constants(machine))?)
-            }
+            Self::Show(machine, flags) => (flags, flags.rendered(&SHOW, &constants(machine))?),
         };
         let mut output = Output::file_or_stdout(flags.output.as_deref())?;
         output.push(&text)?;
         output.commit()
     }
 }
+
+/// The keys of the rows of machines.
+const LIST: [&str; 4] = ["machine", "machine_hash", "cores_per_node", "description"];
+
+/// The keys of the rows of constants.
+const SHOW: [&str; 8] = [
+    "machine",
+    "machine_hash",
+    "constant",
+    "value",
+    "source",
+    "where",
+    "fitted_to",
+    "meaning",
+];
 
 fn summary(machine: &Machine) -> Vec<Cell> {
     vec![

@@ -56,6 +56,7 @@ use crate::report::stop::{Stop, one_line, to_stderr};
 
 use crate::distributed::{Crew, agreed};
 use crate::progress;
+use flags::Heading;
 
 /// Does what `arguments` (the program's name first) ask for.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -164,6 +165,10 @@ pub enum Job {
 
 impl Job {
     /// Reads `arguments`, the program's name first. Nothing is simulated or written.
+    ///
+    /// # Errors
+    /// [`Stop::Input`] for flags that do not fit together, and for columns that the rows will not
+    /// have.
     pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, Stop> {
         let mut command = command();
         let matches = command.try_get_matches_from_mut(arguments);
@@ -171,7 +176,14 @@ impl Job {
         paths::check(&command, &matches)?;
         let line = CommandLine::from_arg_matches(&matches)
             .map_err(|error| stopped(&error.format(&mut command)))?;
-        match line.command {
+        let job = Self::of(line.command)?;
+        job.heading()
+            .map_or(Ok(()), |heading| heading.written().map(drop))?;
+        Ok(job)
+    }
+
+    fn of(command: Option<Command>) -> Result<Self, Stop> {
+        match command {
             None => Ok(Self::Paper),
             Some(Command::Barrier(flags)) => {
                 let run = barrier::BarrierRun::read(&flags)?;
@@ -223,6 +235,29 @@ impl Job {
             Some(Command::Network(flags)) => {
                 network::NetworkRun::read(&flags).map(|run| Self::Network(Box::new(run)))
             }
+        }
+    }
+
+    /// The keys of its rows; none where it has no rows, or more than one kind of them.
+    pub fn heading(&self) -> Option<Heading> {
+        match self {
+            Self::Barrier(run) => Some(run.heading()),
+            Self::Sweep(sweep) => Some(sweep.heading()),
+            Self::Extrapolate(run) => Some(run.heading()),
+            Self::Validate(run) => Some(run.heading()),
+            Self::Machines(machines) => Some(machines.heading()),
+            Self::Rtl(rtl) => Some(rtl.heading()),
+            Self::Lock(run) => Some(run.heading()),
+            Self::Latency(run) => Some(run.heading()),
+            Self::Fft(run) => Some(run.heading()),
+            Self::Lu(run) => Some(run.heading()),
+            Self::Radix(run) => Some(run.heading()),
+            Self::Native(run) => Some(run.heading()),
+            Self::Network(run) => Some(run.heading()),
+            Self::Litmus(run) => Some(run.heading()),
+            Self::Mpi(run) => run.heading(),
+            Self::Coherence(run) => Some(run.heading()),
+            Self::FftPaper(_) | Self::Plot(_) | Self::Run(_) | Self::Paper => None,
         }
     }
 

@@ -10,7 +10,7 @@ use sme_barrier::Algorithm;
 use sme_barrier::native::{MOST_THREADS, Options};
 use sme_sim::time::Time;
 
-use super::flags::FileFlags;
+use super::flags::{FileFlags, Heading};
 use super::read;
 use crate::native::{Latency, NativeError, NativePlan, NativeReport};
 use crate::progress;
@@ -100,10 +100,14 @@ impl NativeRun {
         })
     }
 
+    /// The keys of its rows.
+    pub fn heading(&self) -> Heading {
+        self.output.heading(HEADING, false)
+    }
+
     /// Measures, and writes a row for each number of threads.
     pub fn run(&self) -> Result<(), Stop> {
         let mut output = Output::file_or_stdout(self.output.output.as_deref())?;
-        self.output.knows(HEADING, false)?;
         let watch = progress::on_stderr();
         let mut told = None;
         let measured = NativeReport::measure(&self.plan, |done, total| {

@@ -10,7 +10,7 @@ use sme_sim::families::sme::traffic::{PACKET_BYTES, Pattern, Phases, TrafficErro
 use sme_sim::time::Time;
 
 use super::args;
-use super::flags::{MachineFlags, OutputFlags, SeedFlag};
+use super::flags::{Heading, MachineFlags, OutputFlags, SeedFlag};
 use super::list;
 use super::memory;
 use super::names;
@@ -159,11 +159,16 @@ impl NetworkRun {
         })
     }
 
+    /// The keys of its rows.
+    pub fn heading(&self) -> Heading {
+        let with_host = !self.output.no_host;
+        self.output.file.heading(&keys(), with_host)
+    }
+
     /// Simulates it, and writes rows and chart.
     pub fn run(&self) -> Result<(), Stop> {
         let mut rows = Output::file_or_stdout(self.output.file.output.as_deref())?;
-        let heading = [&row::HEAD[..], HEADING].concat();
-        self.output.file.knows(&heading, !self.output.no_host)?;
+        let heading = keys();
         let plot = self.plot.as_deref();
         let plot = plot.map(|path| Output::file("--plot", path)).transpose()?;
         let watch = self.output.file.watch();
@@ -245,6 +250,11 @@ impl NetworkRun {
         }
         cells
     }
+}
+
+/// The keys of a row.
+fn keys() -> Vec<&'static str> {
+    [&row::HEAD[..], HEADING].concat()
 }
 
 const HEADING: &[&str] = &[

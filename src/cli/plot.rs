@@ -16,9 +16,9 @@ use crate::plot::{Page, Size, Style};
 use crate::report::output::Output;
 use crate::report::stop::{Stop, to_stderr};
 
-use choose::Chosen;
+use choose::{Chosen, Named};
 use picture::Picture;
-use table::Table;
+use table::{SOURCE, Table};
 
 /// The flags of `sme plot`.
 #[derive(Args, Clone, Debug)]
@@ -135,6 +135,19 @@ impl PlotRun {
             flags: flags.clone(),
             kind,
         })
+    }
+
+    /// Refuses fields that rows with these keys do not have; the files need not be there.
+    ///
+    /// # Errors
+    /// [`Stop::Input`] that names the flag.
+    pub fn check(&self, keys: impl IntoIterator<Item = String>) -> Result<(), Stop> {
+        let source = (self.flags.files.len() > 1).then(|| SOURCE.to_owned());
+        let fields: Vec<String> = source.into_iter().chain(keys).collect();
+        for (key, _) in &self.only {
+            table::find(&fields, "--where", key)?;
+        }
+        Named::new(&fields, &self.flags).map(drop)
     }
 
     /// Reads the files, draws the picture and writes it.

@@ -15,7 +15,7 @@ use sme_sim::observe::staleness::Checker;
 use sme_sim::parts::fabric::Topology;
 
 use super::args::{self, MAX_POINTS, MAX_THREADS};
-use super::flags::{OutputFlags, ProgramFlags};
+use super::flags::{Heading, OutputFlags, ProgramFlags};
 use super::memory::{self, Needs};
 use super::program_row::{Done, row};
 use super::read::{self, MAX_NODES, Values};
@@ -169,6 +169,12 @@ impl Plan {
         Ok(())
     }
 
+    /// The keys of the rows.
+    pub fn heading<T: Task>(&self, task: &T) -> Heading {
+        let with_host = !self.output.no_host;
+        self.output.file.heading(&self.keys(task), with_host)
+    }
+
     /// Simulates everything and writes what was asked for; `keep` gets every result. What came
     /// before a failure is printed: a file appears whole or not at all.
     pub fn run<T: Task>(
@@ -176,9 +182,6 @@ impl Plan {
         task: &T,
         keep: impl FnMut(T::Result) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
-        self.output
-            .file
-            .knows(&self.keys(task), !self.output.no_host)?;
         let mut rows = Output::file_or_stdout(self.output.file.output.as_deref())?;
         let links = match &self.link_load {
             Some(path) => Some(Output::file("--link-load", path)?),

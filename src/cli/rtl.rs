@@ -17,7 +17,7 @@ use sme_sim::machine::Machine;
 use sme_sim::parts::fabric::Topology;
 
 use super::args;
-use super::flags::MachineFlags;
+use super::flags::{Heading, MachineFlags};
 use super::help;
 use super::names;
 use super::read::{self, Values};
@@ -56,6 +56,15 @@ impl Rtl {
             RtlCommand::Lockstep(flags) => Self::Lockstep(lockstep::LockstepRun::read(flags)?),
             RtlCommand::Report(flags) => Self::Report(report::ReportRun::read(flags)?),
         })
+    }
+
+    /// The keys of its rows.
+    pub fn heading(&self) -> Heading {
+        match self {
+            Self::Verilog(run) => run.heading(),
+            Self::Lockstep(run) => run.heading(),
+            Self::Report(run) => run.heading(),
+        }
     }
 
     /// Does it.

@@ -75,6 +75,8 @@ pub struct RunJob {
 struct PointsOfRun {
     rows: String,
     format: Format,
+    /// The keys of the rows of any point, in the order of the file.
+    keys: Vec<String>,
     points: Vec<Ready>,
 }
 

@@ -14,7 +14,7 @@ use sme_sim::kernel::peers::Alone;
 mod shared;
 
 use super::args;
-use super::flags::{ExperimentFlags, OutputFlags};
+use super::flags::{ExperimentFlags, Heading, OutputFlags};
 use super::memory;
 use super::read;
 use crate::distributed::Crew;
@@ -80,6 +80,13 @@ impl Sweep {
             output: flags.output.clone(),
             resume: flags.resume,
         })
+    }
+
+    /// The keys of its rows.
+    pub fn heading(&self) -> Heading {
+        self.output
+            .file
+            .heading(&row::keys(!self.output.no_host), false)
     }
 
     /// Runs it, and writes the rows.
@@ -199,7 +206,6 @@ impl Sweep {
     /// The line above the rows, which only CSV has.
     fn header(&self) -> Result<Option<String>, Stop> {
         let keys = row::keys(!self.output.no_host);
-        self.output.file.knows(&keys, false)?;
         if self.output.file.format() != Format::Csv {
             return Ok(None);
         }

@@ -10,7 +10,7 @@ use sme_sim::machine::Machine;
 
 use super::args;
 use super::colour;
-use super::flags::{MachineFlags, OutputFlags, SeedFlag};
+use super::flags::{Heading, MachineFlags, OutputFlags, SeedFlag};
 use super::names;
 use super::noise::{NoiseFlags, only_noise};
 use super::read;
@@ -23,8 +23,8 @@ use crate::validate::papers::coherence::Coherent;
 use crate::validate::papers::mppa::Clusters;
 use crate::validate::papers::scc::Chip;
 use crate::validate::papers::sme::simulator::Simulator;
-use crate::validate::published;
-use crate::validate::{Report, Validation};
+use crate::validate::published::{self, PublishedError};
+use crate::validate::{Identity, Report, Validation};
 
 /// The flags of `sme validate`.
 #[derive(Args, Clone, Debug)]
@@ -75,6 +75,8 @@ pub struct ValidateRun {
     large: bool,
     workers: usize,
     noise: Option<Noise>,
+    /// The keys of a row.
+    keys: Vec<String>,
     output: OutputFlags,
 }
 
@@ -92,12 +94,20 @@ struct Machines {
 impl ValidateRun {
     /// Reads the flags.
     pub fn read(flags: &ValidateFlags) -> Result<Self, Stop> {
+        let machine = Arc::new(args::machine(&flags.machine)?);
         let seed = read::seed(&flags.seed.seed)?;
-        Ok(Self {
-            machine: Arc::new(args::machine(&flags.machine)?),
+        let identity = Identity {
+            on: On::new(&machine),
             episodes: read::episodes(&flags.episodes)?,
             seed,
             noise: only_noise(&flags.noise, seed)?,
+        };
+        Ok(Self {
+            machine,
+            episodes: identity.episodes,
+            seed,
+            noise: identity.noise,
+            keys: identity.keys().map_err(failed)?,
             paper: flags.paper.as_deref().map(paper).transpose()?,
             programs: !flags.no_programs,
             large: !flags.no_large,
@@ -149,6 +159,11 @@ impl ValidateRun {
         })
     }
 
+    /// The keys of its rows.
+    pub fn heading(&self) -> Heading {
+        self.output.file.heading(&self.keys, false)
+    }
+
     /// Simulates, compares, and writes the rows.
     pub fn run(&self) -> Result<(), Stop> {
         let Machines {
@@ -185,9 +200,6 @@ impl ValidateRun {
         validation.papers.push(invasive.invasive());
         validation.papers.push(clusters.paper());
         validation.papers.push(nodes.paper());
-        let failed = |error: published::PublishedError| Stop::Failed(error.to_string());
-        let keys = validation.keys().map_err(failed)?;
-        self.output.file.knows(&keys, false)?;
         let format = self.output.file.format();
         let is_table = format == Format::Table;
         let (mut told, mut written) = (0, Ok(()));
@@ -207,7 +219,10 @@ impl ValidateRun {
         written?;
         if is_table {
             let table = match self.output.file.columns {
-                Some(_) => self.output.file.rendered(&keys, &report.to_cells().1)?,
+                Some(_) => self
+                    .output
+                    .file
+                    .rendered(&self.keys, &report.to_cells().1)?,
                 None => report.to_table(),
             };
             output.push(&colour::verdicts(table, &output))?;
@@ -242,9 +257,13 @@ impl ValidateRun {
     }
 }
 
+fn failed(error: PublishedError) -> Stop {
+    Stop::Failed(error.to_string())
+}
+
 /// The key of the paper that `--paper` names.
 fn paper(name: &str) -> Result<String, Stop> {
-    let figures = published::built_in().map_err(|error| Stop::Failed(error.to_string()))?;
+    let figures = published::built_in().map_err(failed)?;
     let known = published::papers(&figures);
     if known.contains(&name) {
         Ok(name.to_owned())

@@ -3,9 +3,9 @@
 //! Made by [`super::Validation`], written by `sme validate`. Numbers are rounded to six digits, so
 //! that a row is the same text on every host.
 
-use super::deviations::Explanation;
+use super::deviations::{Deviations, Explanation};
 use super::papers::{Fit, On};
-use super::published::{Comparison, Figure, Kind, Value};
+use super::published::{self, Comparison, Figure, Kind, PublishedError, Value};
 use super::summary;
 use super::verdict::{Row, Verdict};
 use crate::experiment::noise::{Noise, gaps_of, lengths_of};
@@ -73,6 +73,25 @@ pub struct Identity {
     pub seed: u64,
     /// The disturbance of the threads of the barriers.
     pub noise: Option<Noise>,
+}
+
+impl Identity {
+    /// The keys of the rows of such a validation.
+    ///
+    /// # Errors
+    /// If the built-in figures cannot be read.
+    pub fn keys(&self) -> Result<Vec<String>, PublishedError> {
+        let figures = published::built_in()?.into_iter().take(1);
+        let row = |figure| Row::new(figure, None, &[], &Deviations::default());
+        let report = Report {
+            rows: figures.map(row).collect(),
+            fits: Vec::new(),
+            points: 0,
+            elsewhere: Vec::new(),
+            identity: self.clone(),
+        };
+        Ok(report.to_cells().0)
+    }
 }
 
 /// A row per figure, in the order of the published ones.
@@ -458,9 +477,7 @@ fn flush_right(column: &mut [String]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::deviations::Deviations;
     use super::super::papers::{Condition, Finding};
-    use super::super::published;
     use super::*;
 
     fn report() -> Report {

@@ -244,6 +244,28 @@ fn a_wrong_file_is_refused_in_a_line_and_leaves_nothing() {
             "line 4: invalid value 'z'",
         ),
         (
+            format!("{run}flags = {{ columns = 'nodes,nods' }}"),
+            "line 1: point 0: --columns: 'nods' is no column",
+        ),
+        (
+            format!("{run}{plot}flags = {{ y = 'latncy_mean_us' }}"),
+            "line 4: --y: 'latncy_mean_us' is not known; did you mean 'latency_mean_us'?",
+        ),
+        (
+            format!("{run}{plot}flags = {{ x = 'host_wall_s' }}"),
+            "line 4: --x: 'host_wall_s' is not known",
+        ),
+        (
+            format!("{run}{plot}flags = {{ where = ['nodes=1', 'nods=1'] }}"),
+            "line 4: --where: 'nods' is not known",
+        ),
+        (
+            format!(
+                "{run}flags = {{ columns = 'nodes' }}\n{plot}flags = {{ errors = 'nodes,seed' }}"
+            ),
+            "(one of nodes, experiment_id, point)",
+        ),
+        (
             format!("[machines.m]\nbase = 'none'\n{run}"),
             "machines.m: unknown machine",
         ),
@@ -268,6 +290,25 @@ fn a_wrong_file_is_refused_in_a_line_and_leaves_nothing() {
     assert!(complaint(root, "run x.toml", 2).contains("is not UTF-8 text"));
     fs::write(root.join("x.toml"), "{}").unwrap();
     assert!(complaint(root, "run x.toml", 2).contains("is no manifest"));
+}
+
+/// Fields of pictures are those of the rows: of several files, of rows of another kind below, and
+/// the ones that an experiment adds.
+#[test]
+fn pictures_may_have_every_field_of_their_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let experiment = "[[runs]]\nrows = 'ping.json'\ncommand = 'mpi pingpong'\n\
+         flags = { machine = 'mppa256', ranks = 2, sizes = '8,64,512', rounds = 1 }\n\
+         [[runs]]\nrows = 'budget.csv'\ncommand = 'latency'\n\
+         flags = { nodes = [2, 4], columns = 'operation,hops,total_ns' }\n\
+         [[plots]]\npicture = 'lines.svg'\nrows = ['ping.json']\n\
+         flags = { x = 'k_cycles_per_byte', y = 'h_cycles', series = 'between' }\n\
+         [[plots]]\npicture = 'hops.svg'\nrows = ['budget.csv', 'ping.json']\n\
+         flags = { x = 'hops', y = 'total_ns', series = ['source_file', 'point', 'operation'] }\n";
+    fs::write(root.join("x.toml"), experiment).unwrap();
+    let said = done(root, "run x.toml");
+    assert_eq!(said.matches("picture").count(), 2, "{said}");
 }
 
 #[test]

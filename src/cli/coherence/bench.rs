@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::simulated::{CoherentFlags, sizes, stopped};
-use crate::cli::flags::FileFlags;
+use crate::cli::flags::{FileFlags, Heading};
 use crate::cli::read::{self, Values};
 use crate::coherence::bench::Bench;
 use crate::coherence::table::{HEADING, Row};
@@ -79,8 +79,12 @@ impl BenchFlags {
 }
 
 impl BenchRun {
+    /// The keys of its rows.
+    pub(super) fn heading(&self) -> Heading {
+        self.file.heading(&HEADING, false)
+    }
+
     pub(super) fn run(&self) -> Result<(), Stop> {
-        self.file.knows(&HEADING, false)?;
         let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
         let watch = progress::on_stderr();
         let watch: &dyn Watch = watch.as_ref();

@@ -9,7 +9,7 @@ use sme_mpi::channel::chunks::Ring;
 use super::host::{Host, HostFlags};
 use super::host_transfer;
 use super::simulated::{CoherentFlags, MessageFlags, stopped};
-use crate::cli::flags::FileFlags;
+use crate::cli::flags::{FileFlags, Heading};
 use crate::cli::read;
 use crate::coherence::bench::Bench;
 use crate::coherence::compare::{CompareError, Compared};
@@ -151,8 +151,12 @@ impl CompareFlags {
 }
 
 impl CompareRun {
+    /// The keys of its rows.
+    pub(super) fn heading(&self) -> Heading {
+        self.file.heading(&HEADING, false)
+    }
+
     pub(super) fn run(&self) -> Result<(), Stop> {
-        self.file.knows(&HEADING, false)?;
         let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
         let found = match &self.on {
             Where::Simulated(bench, workers) => self.simulated(bench, *workers)?,

@@ -10,7 +10,7 @@ use sme_sim::machine::Machine;
 
 use super::simulated::{CoherentFlags, bench, sizes, stopped};
 use crate::cli::charts::Charts;
-use crate::cli::flags::FileFlags;
+use crate::cli::flags::{FileFlags, Heading};
 use crate::cli::read::{self, Values};
 use crate::coherence::bench::Bench;
 use crate::coherence::figures::{self, Figure};
@@ -168,8 +168,12 @@ impl CurvesFlags {
 }
 
 impl CurvesRun {
+    /// The keys of its rows.
+    pub(super) fn heading(&self) -> Heading {
+        self.file.heading(&HEADING, false)
+    }
+
     pub(super) fn run(&self) -> Result<(), Stop> {
-        self.file.knows(&HEADING, false)?;
         let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
         let numbers = self.figures.iter().map(|(figure, _)| Some(figure.number));
         let names = numbers.chain([None]).map(file_name);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use clap::Args;
 
 use super::host::{self, Host, stopped};
-use crate::cli::flags::FileFlags;
+use crate::cli::flags::{FileFlags, Heading};
 use crate::cli::memory;
 use crate::cli::read::{self, Values};
 use crate::coherence::measure::cpus::Cpus;
@@ -102,8 +102,12 @@ fn named(text: &str) -> Result<Vec<Transition>, Stop> {
 }
 
 impl MeasureRun {
+    /// The keys of its rows.
+    pub(super) fn heading(&self) -> Heading {
+        self.file.heading(&HEADING, false)
+    }
+
     pub(super) fn run(&self) -> Result<(), Stop> {
-        self.file.knows(&HEADING, false)?;
         let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
         let largest = self.sizes.last().copied().unwrap_or_default();
         memory::enough(

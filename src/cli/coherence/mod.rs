@@ -16,6 +16,7 @@ mod tune;
 
 use clap::Subcommand;
 
+use crate::cli::flags::Heading;
 use crate::report::stop::Stop;
 
 /// `sme coherence …`
@@ -73,6 +74,19 @@ impl CoherenceRun {
             CoherenceCommand::Tune(flags) => Runs::Tune(flags.read()?),
         };
         Ok(Self(runs))
+    }
+
+    /// The keys of its rows.
+    pub fn heading(&self) -> Heading {
+        match &self.0 {
+            Runs::Bench(run) => run.heading(),
+            Runs::Measure(run) => run.heading(),
+            Runs::Predict(run) => run.heading(),
+            Runs::Transfer(run) => run.heading(),
+            Runs::Compare(run) => run.heading(),
+            Runs::Curves(run) => run.heading(),
+            Runs::Tune(run) => run.heading(),
+        }
     }
 
     /// Does it, and writes its rows.

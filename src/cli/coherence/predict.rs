@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::flags::FileFlags;
+use crate::cli::flags::{FileFlags, Heading};
 use crate::cli::read::{self, Values};
 use crate::coherence::model::{
     Buffer, Chunks, Flush, Ports, PredictError, Prediction, SharedBuffer, Transfer,
@@ -160,8 +160,12 @@ fn sizes(flag: &str, text: &str, values: Values) -> Result<Vec<NonZero<u64>>, St
 }
 
 impl PredictRun {
+    /// The keys of its rows.
+    pub(super) fn heading(&self) -> Heading {
+        self.file.heading(&HEADING, false)
+    }
+
     pub(super) fn run(&self) -> Result<(), Stop> {
-        self.file.knows(&HEADING, false)?;
         let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
         let mut rows = Vec::with_capacity(self.messages.len());
         for &chunks in &self.messages {

@@ -5,7 +5,7 @@ use clap::Args;
 use super::host::{Host, HostFlags};
 use super::host_transfer;
 use super::simulated::{CoherentFlags, MessageFlags, stopped};
-use crate::cli::flags::FileFlags;
+use crate::cli::flags::{FileFlags, Heading};
 use crate::cli::read;
 use crate::coherence::bench::Bench;
 use crate::coherence::model::Flush;
@@ -130,8 +130,12 @@ impl TransferFlags {
 }
 
 impl TransferRun {
+    /// The keys of its rows.
+    pub(super) fn heading(&self) -> Heading {
+        self.file.heading(&HEADING, false)
+    }
+
     pub(super) fn run(&self) -> Result<(), Stop> {
-        self.file.knows(&HEADING, false)?;
         let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
         let timed = match &self.on {
             Where::Simulated(bench, workers) => self.simulated(bench, *workers)?,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::simulated::{CoherentFlags, sizes, stopped};
-use crate::cli::flags::FileFlags;
+use crate::cli::flags::{FileFlags, Heading};
 use crate::cli::read::{self, Values};
 use crate::coherence::bench::{Bench, BenchError};
 use crate::coherence::model::{Flush, Ports};
@@ -148,8 +148,12 @@ impl TuneFlags {
 }
 
 impl TuneRun {
+    /// The keys of its rows.
+    pub(super) fn heading(&self) -> Heading {
+        self.file.heading(&HEADING, false)
+    }
+
     pub(super) fn run(&self) -> Result<(), Stop> {
-        self.file.knows(&HEADING, false)?;
         let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
         let table = match (&self.table, &self.bench) {
             (Some(table), _) => table.clone(),

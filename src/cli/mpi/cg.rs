@@ -4,7 +4,7 @@ use clap::Args;
 use sme_sim::observe::energy::Energy;
 
 use super::managed::{ProgramFlags, energy};
-use super::{Below, Point, Points, WatchFlags, core_gflops, rounds};
+use super::{Point, Points, WatchFlags, core_gflops, rounds};
 use crate::cli::read::{self, Values};
 pub(super) use crate::messages::cg::Cg;
 use crate::messages::cg::{Outcome, WHOLE};
@@ -85,6 +85,7 @@ impl Point for Cg {
         "energy_j",
         "residual",
     ];
+    const BELOW: &[&str] = &["phase", "processes", "deal_us", "begin_us", "end_us"];
 
     const EXPLAINED: (&str, &str) = (WHOLE, "the solution");
 
@@ -105,10 +106,10 @@ impl Point for Cg {
         ]
     }
 
-    fn below(outcomes: &[(&Self, Outcome)]) -> Option<Below> {
-        let (_, outcome) = outcomes.first()?;
-        let phases = outcome.phases.iter().enumerate();
-        let rows = phases.map(|(number, phase)| {
+    fn below(outcomes: &[(&Self, Outcome)]) -> Vec<Vec<Cell>> {
+        let phases = outcomes.first().map(|(_, outcome)| &outcome.phases);
+        let rows = phases.into_iter().flatten().enumerate();
+        let rows = rows.map(|(number, phase)| {
             vec![
                 Cell::Count(number as u64),
                 Cell::Count(phase.processes.into()),
@@ -117,10 +118,6 @@ impl Point for Cg {
                 Cell::micros(phase.end),
             ]
         });
-        let keys = ["phase", "processes", "deal_us", "begin_us", "end_us"];
-        Some(Below {
-            keys: keys.map(str::to_owned).to_vec(),
-            rows: rows.collect(),
-        })
+        rows.collect()
     }
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use clap::Args;
 use sme_sim::machine::Machine;
 
-use super::{HEAD, MOST_RANKS, RANKS, head, rounds, stop};
+use super::{HEAD, MOST_RANKS, MpiJob, RANKS, head, rounds, stop};
 use crate::cli::charts::Charts;
-use crate::cli::flags::FileFlags;
+use crate::cli::flags::{FileFlags, Heading};
 use crate::cli::read::{self, Values};
 use crate::messages::compare::{Compared, Outcome};
 use crate::paper::{BLUES, ORANGES};
@@ -103,10 +103,13 @@ impl CompareFlags {
     }
 }
 
-impl CompareRun {
-    pub(super) fn run(&self) -> Result<(), Stop> {
+impl MpiJob for CompareRun {
+    fn heading(&self) -> Option<Heading> {
+        Some(self.file.heading(&keys(), false))
+    }
+
+    fn run(&self) -> Result<(), Stop> {
         let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
-        self.file.knows(&keys(), false)?;
         let charts = Charts::open(self.figures.as_deref(), [FILE.to_owned()])?;
         let mut outcomes = Vec::new();
         for one in &self.compared {

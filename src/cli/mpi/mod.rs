@@ -24,6 +24,7 @@ mod simpson;
 mod spawn;
 mod tune;
 
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,7 +34,7 @@ use clap::{Args, Subcommand};
 use sme_sim::machine::Machine;
 
 use super::charts::Charts;
-use super::flags::OutputFlags;
+use super::flags::{Heading, OutputFlags};
 use super::memory;
 use super::names;
 use super::read::{self, Values};
@@ -157,9 +158,12 @@ impl WatchFlags {
 }
 
 /// A measurement, and the row that it gives.
-trait Point: Measurement + Sized {
+trait Point: Measurement + fmt::Debug + Send + Sized + 'static {
     /// The columns behind those that name the machine.
     const KEYS: &[&str];
+
+    /// The columns of a second table, of all points together.
+    const BELOW: &[&str] = &[];
 
     /// The name of the spans whose last one `--explain` explains, and that in words.
     const EXPLAINED: (&str, &str);
@@ -172,21 +176,15 @@ trait Point: Measurement + Sized {
     /// The cells of its [`Self::KEYS`].
     fn cells(&self, outcome: &Self::Outcome) -> Vec<Cell>;
 
-    /// A second table, of all points together.
-    fn below(_outcomes: &[(&Self, Self::Outcome)]) -> Option<Below> {
-        None
+    /// The rows under [`Self::BELOW`]: what is read off all points.
+    fn below(_outcomes: &[(&Self, Self::Outcome)]) -> Vec<Vec<Cell>> {
+        Vec::new()
     }
 
     /// The charts of all points together, by the names of their files.
     fn draw(_outcomes: &[(&Self, Self::Outcome)]) -> Vec<(&'static str, Chart)> {
         Vec::new()
     }
-}
-
-/// A table below that of the points: what is read off all of them.
-struct Below {
-    keys: Vec<String>,
-    rows: Vec<Vec<Cell>>,
 }
 
 /// Points whose flags fit together.
@@ -200,29 +198,15 @@ struct Points<P> {
 
 /// A command whose flags fit together.
 #[derive(Debug)]
-pub struct MpiRun(Runs);
+pub struct MpiRun(Box<dyn MpiJob>);
 
-#[derive(Debug)]
-enum Runs {
-    PingPong(Points<pingpong::PingPong>),
-    Collective(Points<collective::CollectiveRun>),
-    Pscw(Points<pscw::Pscw>),
-    Nas(Points<nas::NasRun>),
-    Hpl(Points<hpl::HplRun>),
-    Invade(Points<invade::Invade>),
-    Borrow(Points<borrow::Borrow>),
-    Infect(Points<infect::Infect>),
-    Retreat(Points<infect::Retreat>),
-    Simpson(Points<simpson::Simpson>),
-    Power(Points<power::Slowed>),
-    Bt(Points<bt::Launched>),
-    Cg(Points<cg::Cg>),
-    Spawn(Points<spawn::Spawn>),
-    Connect(Points<connect::Connect>),
-    Tune(tune::TuneRun),
-    #[cfg(target_os = "linux")]
-    Run(run::Run),
-    Compare(compare::CompareRun),
+/// The part of a command behind the reading of its flags.
+trait MpiJob: fmt::Debug + Send {
+    /// The keys of its rows, if it has rows.
+    fn heading(&self) -> Option<Heading>;
+
+    /// Simulates, and writes its rows.
+    fn run(&self) -> Result<(), Stop>;
 }
 
 /// The most calls of a timeline.
@@ -247,51 +231,36 @@ impl MpiRun {
     /// Reads the flags.
     pub fn read(command: &MpiCommand) -> Result<Self, Stop> {
         Ok(Self(match command {
-            MpiCommand::Pingpong(flags) => Runs::PingPong(flags.read()?),
-            MpiCommand::Collective(flags) => Runs::Collective(flags.read()?),
-            MpiCommand::Pscw(flags) => Runs::Pscw(flags.read()?),
-            MpiCommand::Nas(flags) => Runs::Nas(flags.read()?),
-            MpiCommand::Hpl(flags) => Runs::Hpl(flags.read()?),
-            MpiCommand::Invade(flags) => Runs::Invade(flags.read()?),
-            MpiCommand::Borrow(flags) => Runs::Borrow(flags.read()?),
-            MpiCommand::Infect(flags) => Runs::Infect(flags.read()?),
-            MpiCommand::Retreat(flags) => Runs::Retreat(flags.read_retreat()?),
-            MpiCommand::Simpson(flags) => Runs::Simpson(flags.read()?),
-            MpiCommand::Power(flags) => Runs::Power(flags.read()?),
-            MpiCommand::Bt(flags) => Runs::Bt(flags.read()?),
-            MpiCommand::Cg(flags) => Runs::Cg(flags.read()?),
-            MpiCommand::Spawn(flags) => Runs::Spawn(flags.read()?),
-            MpiCommand::Connect(flags) => Runs::Connect(flags.read()?),
-            MpiCommand::Compare(flags) => Runs::Compare(flags.read()?),
-            MpiCommand::Tune(flags) => Runs::Tune(flags.read()?),
+            MpiCommand::Pingpong(flags) => Box::new(flags.read()?),
+            MpiCommand::Collective(flags) => Box::new(flags.read()?),
+            MpiCommand::Pscw(flags) => Box::new(flags.read()?),
+            MpiCommand::Nas(flags) => Box::new(flags.read()?),
+            MpiCommand::Hpl(flags) => Box::new(flags.read()?),
+            MpiCommand::Invade(flags) => Box::new(flags.read()?),
+            MpiCommand::Borrow(flags) => Box::new(flags.read()?),
+            MpiCommand::Infect(flags) => Box::new(flags.read()?),
+            MpiCommand::Retreat(flags) => Box::new(flags.read_retreat()?),
+            MpiCommand::Simpson(flags) => Box::new(flags.read()?),
+            MpiCommand::Power(flags) => Box::new(flags.read()?),
+            MpiCommand::Bt(flags) => Box::new(flags.read()?),
+            MpiCommand::Cg(flags) => Box::new(flags.read()?),
+            MpiCommand::Spawn(flags) => Box::new(flags.read()?),
+            MpiCommand::Connect(flags) => Box::new(flags.read()?),
+            MpiCommand::Compare(flags) => Box::new(flags.read()?),
+            MpiCommand::Tune(flags) => Box::new(flags.read()?),
             #[cfg(target_os = "linux")]
-            MpiCommand::Run(flags) => Runs::Run(flags.read()?),
+            MpiCommand::Run(flags) => Box::new(flags.read()?),
         }))
     }
 
-    /// Simulates, and writes a row for each point.
+    /// The keys of its rows, if it has rows.
+    pub fn heading(&self) -> Option<Heading> {
+        self.0.heading()
+    }
+
+    /// Simulates, and writes its rows.
     pub fn run(&self) -> Result<(), Stop> {
-        match &self.0 {
-            Runs::PingPong(points) => points.run(),
-            Runs::Collective(points) => points.run(),
-            Runs::Pscw(points) => points.run(),
-            Runs::Nas(points) => points.run(),
-            Runs::Hpl(points) => points.run(),
-            Runs::Invade(points) => points.run(),
-            Runs::Borrow(points) => points.run(),
-            Runs::Infect(points) => points.run(),
-            Runs::Retreat(points) => points.run(),
-            Runs::Simpson(points) => points.run(),
-            Runs::Power(points) => points.run(),
-            Runs::Bt(points) => points.run(),
-            Runs::Cg(points) => points.run(),
-            Runs::Spawn(points) => points.run(),
-            Runs::Connect(points) => points.run(),
-            Runs::Tune(run) => run.run(),
-            #[cfg(target_os = "linux")]
-            Runs::Run(run) => run.run(),
-            Runs::Compare(run) => run.run(),
-        }
+        self.0.run()
     }
 }
 
@@ -432,13 +401,61 @@ impl<P: Point> Points<P> {
         Ok(Self { figures, ..self })
     }
 
+    /// The rows, and what depends on the host apart from them.
+    fn written(&self, rows: Vec<(Vec<Cell>, [Cell; 2])>) -> Result<String, Stop> {
+        let file = &self.watch.output.file;
+        if self.watch.output.no_host {
+            let rows: Vec<Vec<Cell>> = rows.into_iter().map(|(row, _)| row).collect();
+            return file.rendered(&Self::keys(), &rows);
+        }
+        if file.format() == Format::Json && file.columns.is_none() {
+            let (keys, format) = (Self::keys(), Format::Json);
+            let line = |(row, host): (Vec<Cell>, [Cell; 2])| {
+                let object = rendered(&keys, &[row], format);
+                let open = object.trim_end().strip_suffix('}').unwrap_or_default();
+                let host = rendered(&HOST_KEYS, &[host.to_vec()], format);
+                format!("{open},\"host\":{}}}\n", host.trim_end())
+            };
+            return Ok(rows.into_iter().map(line).collect());
+        }
+        let rows: Vec<Vec<Cell>> = rows
+            .into_iter()
+            .map(|(row, host)| [row, host.to_vec()].concat())
+            .collect();
+        file.rendered(&Self::keys_with_host(), &rows)
+    }
+
+    /// The keys of a row.
+    fn keys() -> Vec<String> {
+        let keys = HEAD.iter().chain(P::KEYS).chain(&["messages"]);
+        keys.map(|key| (*key).to_owned()).collect()
+    }
+
+    /// The same, and those of what depends on the host.
+    fn keys_with_host() -> Vec<String> {
+        let of_host = HOST_KEYS.map(|key| format!("host_{key}"));
+        Self::keys().into_iter().chain(of_host).collect()
+    }
+}
+
+impl<P: Point> MpiJob for Points<P> {
+    fn heading(&self) -> Option<Heading> {
+        let keys = match self.watch.output.no_host {
+            true => Self::keys(),
+            false => Self::keys_with_host(),
+        };
+        let file = &self.watch.output.file;
+        let heading = file.heading(&keys, false);
+        Some(match file.format() {
+            Format::Json => heading.with_others(P::BELOW),
+            // A file of rows has one kind of rows.
+            Format::Csv | Format::Table => heading,
+        })
+    }
+
     fn run(&self) -> Result<(), Stop> {
         let file = &self.watch.output.file;
         let mut output = Output::file_or_stdout(file.output.as_deref())?;
-        match self.watch.output.no_host {
-            true => file.knows(&Self::keys(), false)?,
-            false => file.knows(&Self::keys_with_host(), false)?,
-        }
         let (directory, names) = self
             .figures
             .as_ref()
@@ -491,8 +508,9 @@ impl<P: Point> Points<P> {
         watch.end();
         output.push(&self.written(rows)?)?;
         let format = file.format();
-        if let Some(Below { keys, rows }) = P::below(&outcomes) {
-            let below = rendered(&keys, &rows, format);
+        let below = P::below(&outcomes);
+        if !below.is_empty() {
+            let below = rendered(P::BELOW, &below, format);
             match format {
                 Format::Table => output.push(&format!("\n{below}"))?,
                 Format::Json => output.push(&below)?,
@@ -515,42 +533,6 @@ impl<P: Point> Points<P> {
             charts.write(&drawn)?;
         }
         output.commit()
-    }
-
-    /// The rows, and what depends on the host apart from them.
-    fn written(&self, rows: Vec<(Vec<Cell>, [Cell; 2])>) -> Result<String, Stop> {
-        let file = &self.watch.output.file;
-        if self.watch.output.no_host {
-            let rows: Vec<Vec<Cell>> = rows.into_iter().map(|(row, _)| row).collect();
-            return file.rendered(&Self::keys(), &rows);
-        }
-        if file.format() == Format::Json && file.columns.is_none() {
-            let (keys, format) = (Self::keys(), Format::Json);
-            let line = |(row, host): (Vec<Cell>, [Cell; 2])| {
-                let object = rendered(&keys, &[row], format);
-                let open = object.trim_end().strip_suffix('}').unwrap_or_default();
-                let host = rendered(&HOST_KEYS, &[host.to_vec()], format);
-                format!("{open},\"host\":{}}}\n", host.trim_end())
-            };
-            return Ok(rows.into_iter().map(line).collect());
-        }
-        let rows: Vec<Vec<Cell>> = rows
-            .into_iter()
-            .map(|(row, host)| [row, host.to_vec()].concat())
-            .collect();
-        file.rendered(&Self::keys_with_host(), &rows)
-    }
-
-    /// The keys of a row.
-    fn keys() -> Vec<String> {
-        let keys = HEAD.iter().chain(P::KEYS).chain(&["messages"]);
-        keys.map(|key| (*key).to_owned()).collect()
-    }
-
-    /// The same, and those of what depends on the host.
-    fn keys_with_host() -> Vec<String> {
-        let of_host = HOST_KEYS.map(|key| format!("host_{key}"));
-        Self::keys().into_iter().chain(of_host).collect()
     }
 }
 

@@ -10,7 +10,7 @@ use clap::Args;
 use sme_sim::machine::Machine;
 
 use super::modes::ModeFlags;
-use super::{Below, Point, Points, WatchFlags, channel, jobs, most_ranks, ranks, rounds, sizes};
+use super::{Point, Points, WatchFlags, channel, jobs, most_ranks, ranks, rounds, sizes};
 use crate::cli::args;
 use crate::cli::flags::MachineFlags;
 use crate::cli::list::MAX_LENGTH;
@@ -241,6 +241,7 @@ impl Point for PingPong {
         "send_us",
         "answer_us",
     ];
+    const BELOW: &[&str] = &fits::KEYS;
 
     const EXPLAINED: (&str, &str) = (LAST, "the last round");
 
@@ -261,7 +262,7 @@ impl Point for PingPong {
         ]
     }
 
-    fn below(outcomes: &[(&Self, Outcome)]) -> Option<Below> {
+    fn below(outcomes: &[(&Self, Outcome)]) -> Vec<Vec<Cell>> {
         fits::table(outcomes)
     }
 

@@ -8,9 +8,9 @@ use std::time::Instant;
 use clap::Args;
 use sme_mpi::abi::Compute;
 
-use super::{channel_of_mpi, kept_of_pairs, most_ranks, stop};
+use super::{MpiJob, channel_of_mpi, kept_of_pairs, most_ranks, stop};
 use crate::cli::args;
-use crate::cli::flags::MachineFlags;
+use crate::cli::flags::{Heading, MachineFlags};
 use crate::cli::memory;
 use crate::cli::read::{self, Values};
 use crate::launch::{self, Failed, Start};
@@ -113,8 +113,13 @@ fn compute(text: &str) -> Result<Compute, Stop> {
     }
 }
 
-impl Run {
-    pub(super) fn run(&self) -> Result<(), Stop> {
+impl MpiJob for Run {
+    /// The program's output is its own.
+    fn heading(&self) -> Option<Heading> {
+        None
+    }
+
+    fn run(&self) -> Result<(), Stop> {
         let mut output = None;
         if let Some(path) = &self.timeline {
             output = Some(Output::file(timeline::FLAG, path)?);

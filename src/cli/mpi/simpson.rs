@@ -10,7 +10,7 @@ use sme_sim::observe::energy::Energy;
 use sme_sim::time::Time;
 
 use super::managed::{ProgramFlags, energy};
-use super::{Below, Point, Points, WatchFlags};
+use super::{Point, Points, WatchFlags};
 use crate::cli::read::{self, Values};
 pub(super) use crate::messages::simpson::Simpson;
 use crate::messages::simpson::{Outcome, WHOLE_RUN, exact};
@@ -110,6 +110,15 @@ impl Point for Simpson {
         "integral",
         "exact",
     ];
+    const BELOW: &[&str] = &[
+        "variant",
+        "level",
+        "intervals",
+        "leaves",
+        "processes",
+        "begin_s",
+        "end_s",
+    ];
 
     const EXPLAINED: (&str, &str) = (WHOLE_RUN, "the integration");
 
@@ -131,7 +140,7 @@ impl Point for Simpson {
         ]
     }
 
-    fn below(outcomes: &[(&Self, Outcome)]) -> Option<Below> {
+    fn below(outcomes: &[(&Self, Outcome)]) -> Vec<Vec<Cell>> {
         let mut rows = Vec::new();
         for (run, outcome) in outcomes {
             for (number, level) in outcome.levels.iter().enumerate() {
@@ -147,19 +156,7 @@ impl Point for Simpson {
                 ]);
             }
         }
-        let keys = [
-            "variant",
-            "level",
-            "intervals",
-            "leaves",
-            "processes",
-            "begin_s",
-            "end_s",
-        ];
-        Some(Below {
-            keys: keys.map(str::to_owned).to_vec(),
-            rows,
-        })
+        rows
     }
 
     fn draw(outcomes: &[(&Self, Outcome)]) -> Vec<(&'static str, Chart)> {

@@ -2,9 +2,9 @@
 
 use clap::Args;
 
-use super::{HEAD, channel_of_mpi, head, jobs, ranks, rounds, stop};
+use super::{HEAD, MpiJob, channel_of_mpi, head, jobs, ranks, rounds, stop};
 use crate::cli::args;
-use crate::cli::flags::{FileFlags, MachineFlags};
+use crate::cli::flags::{FileFlags, Heading, MachineFlags};
 use crate::cli::memory;
 use crate::cli::read::{self, Values};
 use crate::messages::pingpong::data_end;
@@ -100,10 +100,13 @@ impl TuneFlags {
     }
 }
 
-impl TuneRun {
-    pub(super) fn run(&self) -> Result<(), Stop> {
+impl MpiJob for TuneRun {
+    fn heading(&self) -> Option<Heading> {
+        Some(self.file.heading(&keys(), false))
+    }
+
+    fn run(&self) -> Result<(), Stop> {
         let mut output = Output::file_or_stdout(self.file.output.as_deref())?;
-        self.file.knows(&keys(), false)?;
         let tuned = self.tuning.run().map_err(stop)?;
         let format = self.file.format();
         output.push(&self.thresholds(&tuned)?)?;
@@ -112,7 +115,9 @@ impl TuneRun {
         }
         output.commit()
     }
+}
 
+impl TuneRun {
     /// A row for each threshold: by the lines, and simulated.
     fn thresholds(&self, tuned: &[Tuned]) -> Result<String, Stop> {
         let mut rows = Vec::new();

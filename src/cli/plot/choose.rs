@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::PlotFlags;
-use super::table::{Row, SOURCE, Table};
+use super::table::{Row, SOURCE, Table, find};
 use crate::report::row::Cell;
 use crate::report::stop::Stop;
 use crate::report::units;
@@ -54,44 +54,68 @@ impl Kind {
     }
 }
 
-impl Chosen {
-    /// The fields by the flags, and by what the rows hold.
-    pub fn new(table: &Table, flags: &PlotFlags) -> Result<Self, Stop> {
+/// The fields that flags name, by their places in the table.
+#[derive(Debug)]
+pub struct Named {
+    x: Option<Vec<usize>>,
+    y: Option<Vec<usize>>,
+    series: Option<Vec<usize>>,
+    errors: Option<(usize, usize)>,
+    published: Vec<usize>,
+    panels: Option<usize>,
+}
+
+impl Named {
+    /// The places in `fields` of those that the flags name.
+    ///
+    /// # Errors
+    /// [`Stop::Input`] for a name that is none of `fields`.
+    pub fn new(fields: &[String], flags: &PlotFlags) -> Result<Self, Stop> {
         let list = |flag: &str, text: &Option<String>| match text {
             Some(text) => {
                 let names = text
                     .split(',')
                     .map(str::trim)
                     .filter(|name| !name.is_empty());
-                let fields = names.map(|name| table.find(flag, name));
-                fields.collect::<Result<Vec<usize>, Stop>>().map(Some)
+                let places = names.map(|name| find(fields, flag, name));
+                places.collect::<Result<Vec<usize>, Stop>>().map(Some)
             }
             None => Ok(None),
         };
+        let published = flags.published.iter();
+        let published = published.map(|name| find(fields, "--published", name));
+        let panels = flags.panels.as_ref();
+        let panels = panels.map(|name| find(fields, "--panels", name));
+        Ok(Self {
+            x: list("--x", &flags.x)?,
+            y: list("--y", &flags.y)?,
+            series: list("--series", &flags.series)?,
+            errors: match list("--errors", &flags.errors)?.as_deref() {
+                None => None,
+                Some(&[low, high]) => Some((low, high)),
+                Some(_) => return Err(Stop::flag("--errors", "two fields, LOW,HIGH")),
+            },
+            published: published.collect::<Result<_, Stop>>()?,
+            panels: panels.transpose()?,
+        })
+    }
+}
+
+impl Chosen {
+    /// The fields by the flags, and by what the rows hold.
+    pub fn new(table: &Table, flags: &PlotFlags) -> Result<Self, Stop> {
+        let named = Named::new(&table.fields, flags)?;
+        let (given_x, given_y, given_series) = (named.x, named.y, named.series);
         let kinds: Vec<Kind> = (0..table.fields.len())
             .map(|field| Kind::of(table, field))
             .collect();
-        let (given_x, given_y) = (list("--x", &flags.x)?, list("--y", &flags.y)?);
-        let given_series = list("--series", &flags.series)?;
-        let panels = match &flags.panels {
-            Some(name) => Some(table.find("--panels", name)?),
-            None => None,
-        };
-        let published: Result<Vec<usize>, Stop> = (flags.published.iter())
-            .map(|name| table.find("--published", name))
-            .collect();
-        let errors = match list("--errors", &flags.errors)?.as_deref() {
-            None => None,
-            Some(&[low, high]) => Some((low, high)),
-            Some(_) => return Err(Stop::flag("--errors", "two fields, LOW,HIGH")),
-        };
         let mut chosen = Self {
             x: given_x.clone().unwrap_or_default(),
             y: given_y.clone().unwrap_or_default(),
             series: given_series.clone().unwrap_or_default(),
-            errors,
-            published: published?,
-            panels,
+            errors: named.errors,
+            published: named.published,
+            panels: named.panels,
             is_bars: flags.bars,
             told: None,
         };

@@ -130,7 +130,7 @@ impl Table {
 
     fn select(&mut self, only: &[(String, String)]) -> Result<(), Stop> {
         for (key, value) in only {
-            let field = self.find("--where", key)?;
+            let field = find(&self.fields, "--where", key)?;
             let number: Option<f64> = value.trim().parse().ok();
             self.rows.retain(|row| {
                 let cell = row.cell(field);
@@ -143,19 +143,6 @@ impl Table {
             }
         }
         Ok(())
-    }
-
-    /// The field that a flag names; a complaint lists those that there are.
-    pub fn find(&self, flag: &str, name: &str) -> Result<usize, Stop> {
-        const MOST: usize = 100;
-        if let Some(field) = self.fields.iter().position(|field| field == name) {
-            return Ok(field);
-        }
-        let known: Vec<&str> = self.fields.iter().take(MOST).map(String::as_str).collect();
-        let clean = |c: char| if c.is_control() { ' ' } else { c };
-        let said = format!("{flag}: {}", names::unknown(name, &known));
-        // All of the list is to be seen, which is longer than other complaints.
-        Err(Stop::Input(said.chars().map(clean).take(4_000).collect()))
     }
 
     /// The number that a row has under a field; none where it has nothing there.
@@ -185,6 +172,19 @@ impl Table {
     pub fn wrong(&self, row: &Row, why: impl std::fmt::Display) -> Stop {
         Stop::flag(&row.place, why)
     }
+}
+
+/// The place among `fields` of the one that a flag names; a complaint lists those that there are.
+pub fn find(fields: &[String], flag: &str, name: &str) -> Result<usize, Stop> {
+    const MOST: usize = 100;
+    if let Some(field) = fields.iter().position(|field| field == name) {
+        return Ok(field);
+    }
+    let known: Vec<&str> = fields.iter().take(MOST).map(String::as_str).collect();
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    let said = format!("{flag}: {}", names::unknown(name, &known));
+    // All of the list is to be seen, which is longer than other complaints.
+    Err(Stop::Input(said.chars().map(clean).take(4_000).collect()))
 }
 
 /// The number of a cell.

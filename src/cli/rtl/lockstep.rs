@@ -13,7 +13,7 @@ use sme_hdl::lockstep::shortest::shortest;
 use sme_hdl::lockstep::{Outcome, Pair, text, vcd};
 use sme_hdl::verilated::Toolchain;
 
-use super::super::flags::FileFlags;
+use super::super::flags::{FileFlags, Heading};
 use super::super::names;
 use super::super::read;
 use crate::progress;
@@ -142,10 +142,14 @@ impl LockstepRun {
         })
     }
 
+    /// The keys of its rows.
+    pub fn heading(&self) -> Heading {
+        self.output.heading(HEADING, false)
+    }
+
     /// Runs, and writes a row for each block; at a difference also the waveform, and to stderr the
     /// shortest traffic that shows it.
     pub fn run(&self) -> Result<(), Stop> {
-        self.output.knows(HEADING, false)?;
         let output = Output::file_or_stdout(self.output.output.as_deref())?;
         // An impossible place is known before the run, not after it; but where no flag asks for a
         // waveform, it is missing only if there is a difference.

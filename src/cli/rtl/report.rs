@@ -9,7 +9,7 @@ use clap::Args;
 use sme_hdl::bench::Bench;
 use sme_hdl::synthesis::{report, router, yosys_runs};
 
-use super::super::flags::FileFlags;
+use super::super::flags::{FileFlags, Heading};
 use crate::progress;
 use crate::report::output::Output;
 use crate::report::row::Cell;
@@ -53,9 +53,13 @@ impl ReportRun {
         })
     }
 
+    /// The keys of its rows.
+    pub fn heading(&self) -> Heading {
+        self.output.heading(HEADING, false)
+    }
+
     /// Synthesizes, and writes a row for each block.
     pub fn run(&self) -> Result<(), Stop> {
-        self.output.knows(HEADING, false)?;
         let mut output = Output::file_or_stdout(self.output.output.as_deref())?;
         yosys_runs().map_err(|error| Stop::Input(one_line(&error.to_string())))?;
         let router = match self.no_clock {

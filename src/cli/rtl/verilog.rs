@@ -11,7 +11,7 @@ use clap::Args;
 use sme_hdl::bench::Bench;
 use sme_hdl::verilog::{self, Files, module_name};
 
-use super::super::flags::FileFlags;
+use super::super::flags::{FileFlags, Heading};
 use super::super::read;
 use crate::report::output::{self, Output};
 use crate::report::row::Cell;
@@ -75,9 +75,13 @@ impl VerilogRun {
         })
     }
 
+    /// The keys of its rows.
+    pub fn heading(&self) -> Heading {
+        self.output.heading(HEADING, false)
+    }
+
     /// Writes the files, and a row for each block.
     pub fn run(&self) -> Result<(), Stop> {
-        self.output.knows(HEADING, false)?;
         let mut rows = Output::file_or_stdout(self.output.output.as_deref())?;
         let is_new = !self.out.exists();
         fs::create_dir_all(&self.out)

@@ -12,6 +12,7 @@ use super::file::{self, ExperimentFile};
 use super::inputs::{self, Input, Inputs, sha256};
 use super::manifest::{self, MachineText, Manifest};
 use super::points::{self, Point};
+use super::results::COLUMNS;
 use super::{MANIFEST, OWN, Picture, PointsOfRun, Ready, RunFlags, RunJob, text, words};
 use crate::cli::paths::takes;
 use crate::cli::{self, Job};
@@ -130,6 +131,7 @@ impl RunJob {
             self.name(&run.rows).map_err(wrong)?;
             let points = points::points(run, command, &self.file.machines).map_err(wrong)?;
             let mut ready = Vec::with_capacity(points.len());
+            let mut keys = Vec::new();
             for point in points {
                 let place = format!("{place}: point {number}");
                 let wrong = |reason: String| Stop::flag(&place, reason);
@@ -138,12 +140,21 @@ impl RunJob {
                 }
                 let has_path = ready.len() < MAX_PATHS;
                 let read = self.ready(&point, command, format, number, has_path);
-                ready.push(read.map_err(|stop| self.shown(stop).at(&place))?);
+                let read = read.map_err(|stop| self.shown(stop).at(&place))?;
+                let heading = read.job.heading().map(|heading| heading.written());
+                for key in heading.transpose()?.unwrap_or_default() {
+                    if !keys.contains(&key) {
+                        keys.push(key);
+                    }
+                }
+                ready.push(read);
                 number += 1;
             }
+            keys.extend(COLUMNS.map(str::to_owned));
             self.runs.push(PointsOfRun {
                 rows: run.rows.clone(),
                 format,
+                keys,
                 points: ready,
             });
         }
@@ -238,11 +249,15 @@ impl RunJob {
             if plot.rows.is_empty() {
                 return Err(wrong("rows: the list is empty".into()));
             }
+            let mut keys: Vec<String> = Vec::new();
             for name in &plot.rows {
-                if !self.runs.iter().any(|run| run.rows == *name) {
+                let Some(run) = self.runs.iter().find(|run| run.rows == *name) else {
                     let reason = format!("rows: {name:?} is no run's file of rows");
                     return Err(wrong(reason));
-                }
+                };
+                let more = run.keys.iter().filter(|key| !keys.contains(key));
+                let more: Vec<String> = more.cloned().collect();
+                keys.extend(more);
             }
             let settings = plot.settings().map_err(wrong)?;
             // It is a command of this program.
@@ -260,6 +275,7 @@ impl RunJob {
             let Job::Plot(job) = job else {
                 return Err(wrong("is no picture".into()));
             };
+            job.check(keys).map_err(|stop| stop.at(&place))?;
             self.plots.push(Picture {
                 name: plot.picture.clone(),
                 arguments: arguments(Path::new("")),

@@ -6,7 +6,7 @@ use crate::report::recognize::csv_values;
 use crate::report::row::csv_record;
 
 /// The columns behind those of the command.
-const COLUMNS: [&str; 2] = ["experiment_id", POINT];
+pub const COLUMNS: [&str; 2] = ["experiment_id", POINT];
 
 /// The column with the number of a row's point.
 pub const POINT: &str = "point";

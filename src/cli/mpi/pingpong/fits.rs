@@ -3,7 +3,7 @@
 
 use sme_sim::machine::Machine;
 
-use super::{Below, Outcome, PingPong, name, way};
+use super::{Outcome, PingPong, name, way};
 use crate::messages::job::Library;
 use crate::messages::line::{Fitted, Line};
 use crate::messages::pingpong::Way;
@@ -112,14 +112,29 @@ pub(super) fn published<'o>(outcomes: &[(&'o PingPong, Outcome)]) -> Vec<(Sweep<
         .collect()
 }
 
-/// The table, of channel queues.
-pub(super) fn table(outcomes: &[(&PingPong, Outcome)]) -> Option<Below> {
-    let (run, _) = outcomes.first()?;
-    if run.job.library != Library::Queues {
-        return None;
-    }
+/// The keys of the table of lines.
+pub(super) const KEYS: [&str; 8] = [
+    "between",
+    "call",
+    "mode",
+    "k_cycles_per_byte",
+    "h_cycles",
+    "r2",
+    "published_k_cycles_per_byte",
+    "published_h_cycles",
+];
+
+/// The rows of the table, of channel queues.
+pub(super) fn table(outcomes: &[(&PingPong, Outcome)]) -> Vec<Vec<Cell>> {
+    let of_queues = |(run, _): &(&PingPong, Outcome)| match run.job.library {
+        Library::Queues => run.job.machine.megahertz(CLOCK),
+        _ => None,
+    };
+    let Some(megahertz) = outcomes.first().and_then(of_queues) else {
+        return Vec::new();
+    };
     let mut rows = Vec::new();
-    for sweep in sweeps(outcomes, run.job.machine.megahertz(CLOCK)?) {
+    for sweep in sweeps(outcomes, megahertz) {
         let is_swept = sweep.points.len() >= SIZES;
         let Some(Fitted { line, r2 }) = Line::through(&sweep.points).filter(|_| is_swept) else {
             continue;
@@ -142,18 +157,5 @@ pub(super) fn table(outcomes: &[(&PingPong, Outcome)]) -> Option<Below> {
             of(|line| line.fixed),
         ]);
     }
-    let keys = [
-        "between",
-        "call",
-        "mode",
-        "k_cycles_per_byte",
-        "h_cycles",
-        "r2",
-        "published_k_cycles_per_byte",
-        "published_h_cycles",
-    ];
-    (!rows.is_empty()).then(|| Below {
-        keys: keys.map(str::to_owned).into(),
-        rows,
-    })
+    rows
 }
