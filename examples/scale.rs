@@ -1,6 +1,6 @@
 //! The cost of simulating one barrier on this computer, from 10^3 to 10^8 threads: time, events a
-//! second, memory. Nodes of the exascale machine, with 741 threads each. Writes results/scale.csv
-//! and results/scale.svg; BENCHMARKS.md has what came out.
+//! second, memory. Nodes of the exascale machine, with 741 threads each. Writes results/scale.csv;
+//! BENCHMARKS.md has what came out, and says how it is drawn.
 //!
 //! `cargo run --release --example scale`
 //!
@@ -15,7 +15,6 @@ use std::{env, fs};
 
 use sme::experiment::{Algorithm, Experiment, Form, Observe, VariablePlacement};
 use sme::host::peak_rss_bytes;
-use sme::plot::{Axis, Chart, Curve, Panel, Scaling, Stroke, sheet};
 use sme::progress::{Silent, on_stderr};
 use sme::report::stop::exit_code;
 use sme::sim::machine::Machine;
@@ -70,27 +69,18 @@ fn costs() -> Result<(), Box<dyn Error>> {
     }
     watch.end();
 
-    let heading = "form,threads,events,wall_s,events_per_s,peak_rss_bytes,bytes_per_thread\n";
+    let heading = "form,threads,events,time_s,events_per_s,memory_mb,bytes_per_thread\n";
     let rows = costs.iter().map(|c| {
         let rate = c.events as f64 / c.wall_s;
         let (form, threads, events, wall_s) = (c.form, c.threads, c.events, c.wall_s);
-        let (rss, bytes) = (c.peak_rss_bytes, c.bytes_per_thread);
-        format!("{form},{threads},{events},{wall_s:.4},{rate:.0},{rss},{bytes}\n")
+        let (memory, bytes) = (c.peak_rss_bytes / 1e6, c.bytes_per_thread);
+        format!("{form},{threads},{events},{wall_s:.4},{rate:.0},{memory:.1},{bytes}\n")
     });
     let csv: String = [heading.to_owned()].into_iter().chain(rows).collect();
     print!("{csv}");
     fs::create_dir_all("results")?;
     fs::write("results/scale.csv", csv)?;
-    let panels = [
-        panel(&costs, "Time", "seconds, a warm-up and one barrier", |c| {
-            c.wall_s
-        }),
-        panel(&costs, "Memory", "MB of the process, at most", |c| {
-            c.peak_rss_bytes / 1e6
-        }),
-    ];
-    fs::write("results/scale.svg", sheet(&panels, 2)?)?;
-    println!("results/scale.csv and results/scale.svg are written");
+    println!("results/scale.csv is written");
     Ok(())
 }
 
@@ -113,38 +103,4 @@ fn cost(machine: &Arc<Machine>, nodes: u32, workers: usize) -> Result<Cost, Box<
         peak_rss_bytes: peak_rss_bytes().map_or(f64::NAN, |bytes| bytes as f64),
         bytes_per_thread: outcome.bytes_per_thread,
     })
-}
-
-fn panel(costs: &[Cost], title: &str, label: &str, of: impl Fn(&Cost) -> f64) -> Panel {
-    let decades = |from: i32, to: i32| (from..=to).map(|power| 10f64.powi(power)).collect();
-    let values = costs.iter().map(&of);
-    let least = values.clone().fold(f64::MAX, f64::min).log10().floor() as i32;
-    let most = values.fold(f64::MIN, f64::max).log10().ceil() as i32;
-    Panel {
-        chart: Chart {
-            title: format!("{title} over scale"),
-            subtitle: format!("{MACHINE}: tree barrier, {CORES} threads a node, torus"),
-            x: Axis {
-                label: "simulated threads".into(),
-                ticks: decades(2, 9),
-                scaling: Scaling::Logarithmic,
-            },
-            y: Axis {
-                label: label.into(),
-                ticks: decades(least, most),
-                scaling: Scaling::Logarithmic,
-            },
-            curves: vec![Curve {
-                group: String::new(),
-                label: "compact form".into(),
-                points: costs.iter().map(|c| (c.threads, of(c))).collect(),
-                colour: (33, 113, 181),
-                stroke: Stroke::Dotted,
-            }],
-            marks: Vec::new(),
-            caption: Vec::new(),
-        },
-        bands: Vec::new(),
-        errors: Vec::new(),
-    }
 }

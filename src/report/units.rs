@@ -4,7 +4,7 @@
 //! Called by [`crate::cli::plot`] for the names of axes.
 
 /// The ends of keys with what they are as units, longer ones before their own ends.
-const UNITS: [(&str, &str); 20] = [
+const UNITS: [(&str, &str); 21] = [
     ("cycles_per_byte", "cycles/B"),
     ("mb_per_s", "MB/s"),
     ("gb_per_s", "GB/s"),
@@ -17,6 +17,7 @@ const UNITS: [(&str, &str); 20] = [
     ("s", "s"),
     ("bits", "bit"),
     ("bytes", "B"),
+    ("mb", "MB"),
     ("percent", "%"),
     ("mhz", "MHz"),
     ("gflops", "GFLOP/s"),
@@ -70,6 +71,7 @@ mod tests {
             ("k_cycles_per_byte", "k [cycles/B]"),
             ("share_percent", "share [%]"),
             ("size_bytes", "size [B]"),
+            ("memory_mb", "memory [MB]"),
             ("bytes", "bytes"),
             ("cores_per_node", "cores per node"),
             ("nodes", "nodes"),

@@ -1,7 +1,8 @@
 //! `sme plot`: rows of every command as pictures, and files that are none.
 //!
-//! docs/plot.svg is drawn by commands that docs/plot.md shows; with `UPDATE=1` in the environment
-//! it is drawn anew.
+//! docs/plot.svg is drawn by commands that docs/plot.md shows, and docs/scale.svg and
+//! docs/scale-memory.svg by those of BENCHMARKS.md; with `UPDATE=1` in the environment they are
+//! drawn anew.
 
 use std::fs;
 use std::path::Path;
@@ -455,6 +456,38 @@ fn published_figures_are_bars_of_their_ratios() {
     assert!(said.starts_with(fallen_back), "{said}");
 }
 
+/// A picture in the documents is what its command draws; with `UPDATE=1` it is drawn anew.
+fn is_drawn(drawn: &str, picture: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(picture);
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(file, drawn).unwrap();
+        return;
+    }
+    let is_same = fs::read_to_string(file).unwrap() == drawn;
+    assert!(is_same, "{picture} (.ci/refresh)");
+}
+
+/// Pictures of rows that are kept in docs/: BENCHMARKS.md shows the commands.
+#[test]
+fn the_pictures_of_the_benchmarks_are_drawn_from_their_rows() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let document = fs::read_to_string(root.join("BENCHMARKS.md")).unwrap();
+    for (field, picture) in [
+        ("time_s", "docs/scale.svg"),
+        ("memory_mb", "docs/scale-memory.svg"),
+    ] {
+        let line = format!(
+            "plot docs/scale.csv --x threads --y {field} --series= --log xy \
+             --size single-column --style paper"
+        );
+        let shown = format!("sme {line} -o {picture}\n");
+        assert!(document.contains(&shown), "BENCHMARKS.md: {shown}");
+        let output = sme_in(root, &line);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        is_drawn(text(&output.stdout), picture);
+    }
+}
+
 /// The example of docs/plot.md.
 const EXAMPLE: [&str; 2] = [
     "sweep --nodes 2..64*2 --cores 1,16 --algorithm flat,tree --topology mesh:8x8 --episodes 10 \
@@ -470,16 +503,8 @@ fn the_example_is_what_the_program_draws() {
         done(directory.path(), line);
     }
     let drawn = fs::read_to_string(directory.path().join("plot.svg")).unwrap();
+    is_drawn(&drawn, "docs/plot.svg");
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let file = root.join("docs/plot.svg");
-    if std::env::var_os("UPDATE").is_some() {
-        fs::write(file, drawn).unwrap();
-        return;
-    }
-    assert!(
-        fs::read_to_string(file).unwrap() == drawn,
-        "docs/plot.svg (.ci/refresh)"
-    );
     let document = fs::read_to_string(root.join("docs/plot.md")).unwrap();
     for line in EXAMPLE {
         let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
