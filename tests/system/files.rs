@@ -209,14 +209,15 @@ fn no_command_loses_a_file() {
             for other in others.filter(|other| id(other) != id(output)) {
                 for name in ["./m.toml", "link"] {
                     let mut line = words.to_vec();
+                    line.extend(given(output, name));
+                    line.extend(given(other, "m.toml"));
+                    // Last, since all that follows a program is the program's.
                     for argument in &arguments {
                         let is_either = [id(output), id(other)].contains(&id(argument));
                         if argument.is_required_set() && !is_either {
                             line.extend(given(argument, "1"));
                         }
                     }
-                    line.extend(given(output, name));
-                    line.extend(given(other, "m.toml"));
                     let ran = std::process::Command::new(env!("CARGO_BIN_EXE_sme"))
                         .args(&line)
                         .current_dir(directory.path())

@@ -60,6 +60,8 @@ mod terminal;
 mod timeline;
 mod today;
 mod topologies;
+#[cfg(target_os = "linux")]
+mod unmodified;
 mod validate;
 mod waves;
 mod ways;

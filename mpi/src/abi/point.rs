@@ -116,6 +116,10 @@ impl<'m, C: Channel> Server<'m, C> {
             "Waitsome" => return self.some(a, true).await,
             "Testsome" => return self.some(a, false).await,
             "Request_get_status" => return self.look(a).await,
+            "Request_get_status_all" | "Request_get_status_any" | "Request_get_status_some" => {
+                return self.look_at_several(a).await;
+            }
+            "Isendrecv" | "Isendrecv_replace" => return self.begins_both(a).await,
             "Request_free" => return self.free_request(a),
             "Start" => {
                 let at = a.address();
@@ -208,6 +212,23 @@ impl<'m, C: Channel> Server<'m, C> {
         let status = on.send_receive_replace(given.room(), to, from).await?;
         self.rank.put_message(a.address(), &status)?;
         SUCCESS
+    }
+
+    /// MPI_Isendrecv, MPI_Isendrecv_replace.
+    async fn begins_both(&mut self, a: &mut Arguments<'_>) -> Ended {
+        let sent = a.buffer()?;
+        let to = (a.peer()?, a.tag()?);
+        let came = match a.call.name {
+            "Isendrecv" => a.buffer()?,
+            _ => sent.clone(),
+        };
+        let from = (a.source()?, a.wanted_tag()?);
+        let on = self.mpi.on(a.comm()?);
+        // The data to send are taken before any come.
+        let send = on.isend(sent.buffer(), to.0, to.1).await?;
+        let receive = on.ireceive(came.room(), from.0, from.1).await?;
+        let at = a.address();
+        self.begun(a, at, Pending::Both(Box::new([receive, send])))
     }
 
     /// Gives a message that a probe has taken a handle.

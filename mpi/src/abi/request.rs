@@ -18,6 +18,8 @@ use crate::rank::{Request, Sent, Status};
 pub(super) enum Pending<'m, C> {
     /// A call that has begun.
     Call(Request<'m, 'static, C>),
+    /// A receive and a send that have begun together: the receive's status is that of both.
+    Both(Box<[Request<'m, 'static, C>; 2]>),
     /// A persistent request.
     Persistent(Box<Standing<'m, C>>),
     /// A duplicate of a communicator, which will have this handle and error handler.
@@ -55,6 +57,7 @@ impl<C: Channel> Pending<'_, C> {
     fn is_active(&self) -> bool {
         match self {
             Self::Call(request) => request.is_active(),
+            Self::Both(both) => both.iter().any(Request::is_active),
             Self::Persistent(standing) => standing.request.is_active(),
             Self::Duplicate(..) | Self::General(_) => true,
         }
@@ -63,10 +66,24 @@ impl<C: Channel> Pending<'_, C> {
     fn is_over(&self) -> bool {
         match self {
             Self::Call(request) => request.is_over(),
+            Self::Both(both) => both.iter().all(Request::is_over),
             Self::Persistent(standing) => standing.request.is_over(),
             Self::Duplicate(duplicating, ..) => duplicating.is_over(),
             Self::General(general) => general.is_complete,
         }
+    }
+}
+
+impl<C: Channel> Pending<'_, C> {
+    /// The status of one that is over, which stays as it is.
+    async fn look(&self) -> Result<Option<Status>, Failure> {
+        Ok(match self {
+            Self::Call(request) => request.look().await?,
+            Self::Both(both) if !both[1].is_over() => None,
+            Self::Both(both) => both[0].look().await?,
+            Self::Persistent(standing) => standing.request.look().await?,
+            Self::Duplicate(..) | Self::General(_) => self.is_over().then_some(Status::EMPTY),
+        })
     }
 }
 
@@ -169,6 +186,13 @@ impl<'m, C: Channel> Server<'m, C> {
         let was_active = pending.is_active();
         let ended = match pending {
             Pending::Call(request) => request.end(call).map(|ended| ended.map_err(Failure::from)),
+            Pending::Both(both) => {
+                let [receive, send] = &mut **both;
+                let sent = send.end(call).and_then(Result::err);
+                let ended = receive.end(call).unwrap_or(Ok(Status::EMPTY));
+                let ended = sent.map_or(ended, Err);
+                Some(ended.map_err(Failure::from))
+            }
             Pending::Persistent(standing) => {
                 let ended = standing.request.end(call);
                 let outcome = ended.unwrap_or(Ok(Status::EMPTY)).map_err(Failure::from);
@@ -409,14 +433,69 @@ impl<'m, C: Channel> Server<'m, C> {
         let (flag, status) = (a.out(), a.address());
         self.progress("MPI_Request_get_status").await?;
         let seen = match self.requests.get(&handle) {
-            Some(Pending::Call(request)) => request.look().await?,
-            Some(Pending::Persistent(standing)) => standing.request.look().await?,
-            Some(other) => other.is_over().then_some(Status::EMPTY),
+            Some(pending) => pending.look().await?,
             None => Some(Status::EMPTY),
         };
         a.put(flag, seen.is_some().into())?;
         if let Some(seen) = seen {
             self.rank.put_message(status, &seen)?;
+        }
+        SUCCESS
+    }
+
+    /// MPI_Request_get_status_all, MPI_Request_get_status_any, MPI_Request_get_status_some.
+    pub(super) async fn look_at_several(&mut self, a: &mut Arguments<'_>) -> Ended {
+        let count = a.length()?;
+        let at = a.address();
+        let handles = a.handles_at(at, count)?;
+        self.check(&handles)?;
+        self.progress("MPI_Request_get_status").await?;
+        let mut seen = Vec::new();
+        for (place, handle) in (0..).zip(&handles) {
+            let looked = match self.requests.get(handle) {
+                Some(pending) => pending.look().await?,
+                None => Some(Status::EMPTY),
+            };
+            seen.push((place, self.is_active(*handle), looked));
+        }
+        let is_any_active = seen.iter().any(|(_, is_active, _)| *is_active);
+        let over = |(place, is_active, looked): &(i64, bool, Option<Status>)| {
+            looked.filter(|_| *is_active).map(|status| (*place, status))
+        };
+        let step = super::status::bytes_of(a.interface());
+        match a.call.name {
+            "Request_get_status_all" => {
+                let (flag, statuses) = (a.out(), a.address());
+                let all: Option<Vec<Status>> = seen.iter().map(|(_, _, looked)| *looked).collect();
+                a.put(flag, all.is_some().into())?;
+                return match all {
+                    Some(all) => self.put_statuses(statuses, all.into_iter().map(Ok).collect()),
+                    None => SUCCESS,
+                };
+            }
+            "Request_get_status_any" => {
+                let (index, flag, status) = (a.out(), a.out(), a.address());
+                let first = seen.iter().find_map(over);
+                a.put_or_undefined(index, first.map(|(place, _)| place))?;
+                a.put(flag, (first.is_some() || !is_any_active).into())?;
+                if first.is_some() || !is_any_active {
+                    let shown = first.map_or(Status::EMPTY, |(_, status)| status);
+                    self.rank.put_message(status, &shown)?;
+                }
+            }
+            _ => {
+                let (number, indices, statuses) = (a.out(), a.out(), a.address());
+                let some: Vec<(i64, Status)> = seen.iter().filter_map(over).collect();
+                let count = Some(some.len() as i64).filter(|_| is_any_active);
+                a.put_or_undefined(number, count)?;
+                let places: Vec<i64> = some.iter().map(|(place, _)| *place).collect();
+                a.put_all(indices, &places)?;
+                for (place, (_, status)) in (0..).zip(&some) {
+                    if statuses != a.interface().handle("STATUSES_IGNORE") {
+                        self.rank.put_message(statuses + place * step, status)?;
+                    }
+                }
+            }
         }
         SUCCESS
     }
@@ -439,6 +518,7 @@ impl<'m, C: Channel> Server<'m, C> {
     pub(super) fn cancel(&mut self, handle: u64) -> Ended {
         match self.requests.get_mut(&handle) {
             Some(Pending::Call(request)) => request.cancel()?,
+            Some(Pending::Both(both)) => both[0].cancel()?,
             Some(Pending::Persistent(standing)) => standing.request.cancel()?,
             Some(Pending::General(general)) => {
                 let general = *general;
@@ -461,6 +541,7 @@ impl<'m, C: Channel> Server<'m, C> {
         let handle = a.handle_at(at)?;
         match self.requests.remove(&handle) {
             Some(Pending::Call(mut request)) => request.free()?,
+            Some(Pending::Both(mut both)) => both.iter_mut().try_for_each(Request::free)?,
             Some(Pending::Persistent(mut standing)) => {
                 if standing.request.is_active() {
                     standing.request.free()?;

@@ -375,6 +375,7 @@ impl<C: Channel> Mpi<C> {
             call,
             is_inside: &self.is_inside,
         };
+        let peer = peer.filter(|&peer| peer != PROC_NULL);
         self.channel.enters(call, peer, bytes).await;
         self.device.owe(Work::Call, 1);
         Ok(entered)

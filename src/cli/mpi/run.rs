@@ -13,7 +13,7 @@ use crate::cli::args;
 use crate::cli::flags::{Heading, MachineFlags};
 use crate::cli::memory;
 use crate::cli::read::{self, Values};
-use crate::launch::{self, Failed, Start};
+use crate::launch::{self, Failed, Start, Wrong};
 use crate::messages::job::{Job, Observe};
 use crate::report::calls::write_calls;
 use crate::report::output::Output;
@@ -30,7 +30,7 @@ pub struct RunFlags {
     /// on the machine]
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
-    /// Ranks, each on a core of its own and a process of its own here
+    /// Ranks, each a process here
     #[arg(
         short = 'n',
         long,
@@ -39,9 +39,8 @@ pub struct RunFlags {
         allow_negative_numbers = true
     )]
     ranks: String,
-    /// The time that the program's own computing takes on the machine: zero, so that only
-    /// communication costs; or measured, what its thread takes here, or measured:FACTOR, so many
-    /// times as much
+    /// Time of the program's own computing: zero, so that only communication costs; or measured,
+    /// what its thread takes here, or measured:FACTOR, so many times as much
     #[arg(long, value_name = "HOW", default_value = "zero")]
     compute: String,
     /// Begin each line of output with the rank that wrote it
@@ -136,6 +135,7 @@ impl MpiJob for Run {
         let begin = Instant::now();
         let observed = launch::run(&self.job, &self.start, self.compute, observe);
         let observed = observed.map_err(|failed| match failed {
+            Failed::Wrong(wrong @ Wrong::NoProgram { .. }) => Stop::Input(wrong.to_string()),
             Failed::Wrong(wrong) => Stop::Failed(wrong.to_string()),
             Failed::Simulation(error) => stop(error),
         })?;

@@ -1,0 +1,189 @@
+/* Calls of MPI in C, each with a result that is known. Prints "WRONG ..." where another one comes,
+ * and what the rank has to say in the end. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, size;
+
+#define CHECK(condition)                                                      \
+    do {                                                                      \
+        if (!(condition))                                                     \
+            printf("WRONG rank %d line %d: %s\n", rank, __LINE__, #condition); \
+    } while (0)
+
+static void add(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    int bytes;
+    MPI_Type_size(*type, &bytes);
+    CHECK(bytes == sizeof(int));
+    for (int i = 0; i < *count; i++)
+        ((int *)inout)[i] += ((int *)in)[i];
+}
+
+static int copies, deletes;
+
+static int copy(MPI_Comm comm, int key, void *extra, void *value, void *result, int *flag)
+{
+    copies++;
+    CHECK(extra == &copies);
+    *(void **)result = value;
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+
+static int delete(MPI_Comm comm, int key, void *value, void *extra)
+{
+    deletes++;
+    return MPI_SUCCESS;
+}
+
+static void point_to_point(void)
+{
+    int next = (rank + 1) % size, before = (rank + size - 1) % size, got = -1, count;
+    MPI_Request requests[2];
+    MPI_Status statuses[2], status;
+    MPI_Isend(&rank, 1, MPI_INT, next, 7, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(&got, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &requests[1]);
+    MPI_Waitall(2, requests, statuses);
+    MPI_Get_count(&statuses[1], MPI_INT, &count);
+    CHECK(got == before && statuses[1].MPI_SOURCE == before && statuses[1].MPI_TAG == 7);
+    CHECK(count == 1 && requests[0] == MPI_REQUEST_NULL && requests[1] == MPI_REQUEST_NULL);
+
+    /* Every second element of a matrix's row; the others stay as they are. */
+    MPI_Datatype every_second;
+    MPI_Type_vector(4, 1, 2, MPI_INT, &every_second);
+    MPI_Type_commit(&every_second);
+    int sent[8] = {0, 1, 2, 3, 4, 5, 6, 7}, came[8];
+    memset(came, -1, sizeof came);
+    MPI_Sendrecv(sent, 1, every_second, next, 1, came, 1, every_second, before, 1, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    for (int i = 0; i < 8; i++)
+        CHECK(came[i] == (i % 2 ? -1 : i));
+    MPI_Type_free(&every_second);
+
+    /* Longer than what is sent without asking. */
+    int length = 100000, *large = malloc(length * sizeof(int)), *room = malloc(length * sizeof(int));
+    for (int i = 0; i < length; i++)
+        large[i] = rank * length + i;
+    MPI_Sendrecv(large, length, MPI_INT, next, 2, room, length, MPI_INT, before, 2, MPI_COMM_WORLD,
+                 &status);
+    MPI_Get_count(&status, MPI_INT, &count);
+    CHECK(count == length && room[0] == before * length && room[length - 1] == before * length + length - 1);
+    free(large);
+    free(room);
+
+    /* A matched probe; a persistent request. */
+    MPI_Message message;
+    MPI_Request persistent;
+    MPI_Send_init(&rank, 1, MPI_INT, next, 3, MPI_COMM_WORLD, &persistent);
+    for (int i = 0; i < 2; i++) {
+        MPI_Start(&persistent);
+        MPI_Mprobe(before, 3, MPI_COMM_WORLD, &message, &status);
+        MPI_Mrecv(&got, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+        CHECK(got == before && message == MPI_MESSAGE_NULL);
+        MPI_Wait(&persistent, MPI_STATUS_IGNORE);
+        CHECK(persistent != MPI_REQUEST_NULL);
+    }
+    MPI_Request_free(&persistent);
+}
+
+static void collectives(void)
+{
+    int sum = 0, all[64], parts[2] = {rank, 1}, sums[2];
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(sum == size * (size - 1) / 2);
+    MPI_Op op;
+    MPI_Op_create(add, 1, &op);
+    MPI_Allreduce(parts, sums, 2, MPI_INT, op, MPI_COMM_WORLD);
+    CHECK(sums[0] == sum && sums[1] == size);
+    MPI_Op_free(&op);
+    all[rank] = rank * rank;
+    MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, 1, MPI_INT, MPI_COMM_WORLD);
+    for (int i = 0; i < size; i++)
+        CHECK(all[i] == i * i);
+    int counts[64], places[64], mine[64];
+    for (int i = 0; i < size; i++) {
+        counts[i] = i + 1;
+        places[i] = i * (i + 1) / 2;
+    }
+    int *gathered = malloc(size * (size + 1) / 2 * sizeof(int));
+    for (int i = 0; i <= rank; i++)
+        mine[i] = rank;
+    MPI_Gatherv(mine, rank + 1, MPI_INT, gathered, counts, places, MPI_INT, size - 1, MPI_COMM_WORLD);
+    if (rank == size - 1)
+        for (int i = 0; i < size; i++)
+            CHECK(gathered[places[i]] == i && gathered[places[i] + i] == i);
+    free(gathered);
+    MPI_Request request;
+    double value = rank == 0 ? 2.5 : 0;
+    MPI_Ibcast(&value, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK(value == 2.5);
+    long double exact = 1.0L + 1e-18L * rank, product;
+    MPI_Allreduce(&exact, &product, 1, MPI_LONG_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    CHECK(product == 1.0L + 1e-18L * (size - 1));
+}
+
+static void communicators(void)
+{
+    MPI_Comm half, twin;
+    int number, key, flag, *universe;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);
+    MPI_Comm_rank(half, &number);
+    int members;
+    MPI_Comm_size(half, &members);
+    CHECK(number == members - 1 - rank / 2);
+    MPI_Comm_create_keyval(copy, delete, &key, &copies);
+    MPI_Comm_set_attr(half, key, &rank);
+    MPI_Comm_dup(half, &twin);
+    void *value;
+    MPI_Comm_get_attr(twin, key, &value, &flag);
+    CHECK(flag && value == &rank && copies == 1);
+    MPI_Comm_free(&twin);
+    MPI_Comm_free(&half);
+    CHECK(deletes == 2 && half == MPI_COMM_NULL);
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &universe, &flag);
+    CHECK(flag && *universe >= 32767);
+
+    int dims[2] = {0, 0}, periods[2] = {1, 1}, coords[2], low, high;
+    MPI_Comm grid;
+    MPI_Dims_create(size, 2, dims);
+    MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 0, &grid);
+    MPI_Cart_coords(grid, rank, 2, coords);
+    MPI_Cart_shift(grid, 0, 1, &low, &high);
+    int around[4] = {-1, -1, -1, -1};
+    MPI_Neighbor_allgather(&rank, 1, MPI_INT, around, 1, MPI_INT, grid);
+    CHECK(around[0] == low && around[1] == high);
+    MPI_Comm_free(&grid);
+}
+
+static void errors(void)
+{
+    int code, class, length;
+    char text[MPI_MAX_ERROR_STRING];
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    code = MPI_Send(&rank, 1, MPI_INT, size, 0, MPI_COMM_WORLD);
+    MPI_Error_class(code, &class);
+    MPI_Error_string(code, text, &length);
+    CHECK(class == MPI_ERR_RANK && length > 0);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    double begin = MPI_Wtime(), end = MPI_Wtime();
+    CHECK(begin > 1 && end > begin);
+    point_to_point();
+    collectives();
+    communicators();
+    errors();
+    MPI_Barrier(MPI_COMM_WORLD);
+    printf("rank %d of %d: %.9f s\n", rank, size, MPI_Wtime() - begin);
+    MPI_Finalize();
+    return 0;
+}

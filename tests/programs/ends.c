@@ -1,0 +1,36 @@
+/* Ends as its argument says. */
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+    const char *how = argc > 1 ? argv[1] : "";
+    int rank;
+    if (!strcmp(how, "early"))
+        return 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 1) {
+        if (!strcmp(how, "abort"))
+            MPI_Abort(MPI_COMM_WORLD, 7);
+        if (!strcmp(how, "crash"))
+            abort();
+        if (!strcmp(how, "exit"))
+            exit(3);
+        if (!strcmp(how, "silent"))
+            exit(0);
+        if (!strcmp(how, "error"))
+            MPI_Send(&rank, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
+        if (!strcmp(how, "fork") && fork() == 0)
+            MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        if (!strcmp(how, "exec"))
+            execl("/bin/true", "true", (char *)0);
+    }
+    if (!strcmp(how, "deadlock"))
+        MPI_Recv(&rank, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,168 @@
+//! MPI programs as they are: compiled by MPICH's compilers, and run on simulated machines.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use tempfile::TempDir;
+
+use crate::command::{skipped, text};
+
+/// The compiler of MPICH for this language, if it is installed: other libraries have another
+/// interface.
+fn compiler(language: &str) -> Option<String> {
+    let names = [format!("{language}.mpich"), language.to_owned()];
+    names.into_iter().find(|name| {
+        let shown = Command::new(name).arg("-show").output();
+        shown.is_ok_and(|shown| text(&shown.stdout).contains("mpich"))
+    })
+}
+
+/// Where programs are compiled to, once.
+fn directory() -> &'static Path {
+    static DIRECTORY: OnceLock<TempDir> = OnceLock::new();
+    let directory = DIRECTORY.get_or_init(|| tempfile::tempdir().unwrap());
+    directory.path()
+}
+
+/// Compiles a program of `tests/programs`; none if MPICH is not installed.
+fn compiled(source: &str) -> Option<PathBuf> {
+    let language = match source.rsplit_once('.') {
+        Some((_, "c")) => "mpicc",
+        _ => "mpif90",
+    };
+    let Some(compiler) = compiler(language) else {
+        skipped("mpich");
+        return None;
+    };
+    let program = tempfile::Builder::new().tempfile_in(directory()).unwrap();
+    let path = program.into_temp_path().keep().unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/programs")
+        .join(source);
+    let output = Command::new(compiler)
+        .arg("-o")
+        .args([&path, &source])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    Some(path)
+}
+
+/// Runs a program under `sme mpi run` with these flags.
+fn run(flags: &str, program: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sme"))
+        .args(["mpi", "run"])
+        .args(flags.split_whitespace())
+        .arg(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+/// The output of a program that must end well, its lines in order.
+fn lines(flags: &str, program: &Path) -> Vec<String> {
+    let output = run(flags, program, &[]);
+    let (said, printed) = (text(&output.stderr), text(&output.stdout));
+    assert_eq!(output.status.code(), Some(0), "{flags}: {said}");
+    let mut lines: Vec<String> = printed.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+/// All machines that programs are tried on: with message passing buffers, with an engine, with
+/// networks on chip, coherent.
+const MACHINES: [&str; 4] = ["scc", "sme-prototype", "mppa256", "xeon-e5-2650"];
+
+#[test]
+fn calls_give_what_they_must_on_every_machine() {
+    let Some(program) = compiled("calls.c") else {
+        return;
+    };
+    for machine in MACHINES {
+        for ranks in [1, 2, 5] {
+            let lines = lines(&format!("--machine {machine} -n {ranks}"), &program);
+            assert_eq!(lines.len(), ranks, "{machine}: {lines:?}");
+            assert!(lines[0].starts_with("rank 0 of"), "{machine}: {lines:?}");
+        }
+    }
+}
+
+#[test]
+fn times_are_the_same_in_every_repetition() {
+    let Some(program) = compiled("calls.c") else {
+        return;
+    };
+    for machine in ["scc", "sme-prototype"] {
+        let flags = format!("--machine {machine} -n 4");
+        let first = lines(&flags, &program);
+        for _ in 0..2 {
+            assert_eq!(lines(&flags, &program), first, "{machine}");
+        }
+    }
+}
+
+#[test]
+fn every_end_is_clear() {
+    let Some(program) = compiled("ends.c") else {
+        return;
+    };
+    for (how, status, says) in [
+        ("abort", 1, "sme: rank 1: MPI_Abort with 7\n"),
+        ("crash", 1, "sme: rank 1 was ended by SIGABRT\n"),
+        ("exit", 1, "sme: rank 1 ended with status 3\n"),
+        (
+            "silent",
+            1,
+            "sme: rank 1 ended without a call of MPI_Finalize\n",
+        ),
+        (
+            "exec",
+            1,
+            "sme: rank 1 ended without a call of MPI_Finalize\n",
+        ),
+        (
+            "error",
+            1,
+            "sme: rank 1: MPI_Send: dest: there is no rank 99 among 3 (MPI_ERR_RANK)\n",
+        ),
+        ("deadlock", 1, "in MPI_Recv from rank 0"),
+        ("fork", 0, "sme mpi: a forked process makes a call"),
+        ("early", 0, "3 ranks on sme-prototype: 0 messages"),
+        ("well", 0, "3 ranks on sme-prototype: "),
+    ] {
+        let output = run("-n 3", &program, &[how]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{how}: {said}");
+        assert!(said.contains(says), "{how}: {said}");
+    }
+}
+
+#[test]
+fn output_has_the_rank_in_front() {
+    let output = run("-n 2 --prefix", Path::new("/bin/echo"), &["well"]);
+    let mut lines: Vec<&str> = text(&output.stdout).lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["[0] well", "[1] well"]);
+}
+
+#[test]
+fn a_program_needs_the_simulator() {
+    let Some(program) = compiled("calls.c") else {
+        return;
+    };
+    let missing = run("-n 2", Path::new("./no-such-program"), &[]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(text(&missing.stderr).starts_with("sme: ./no-such-program: "));
+    for (flags, why) in [
+        ("-n 0", "--ranks"),
+        ("-n 49 --machine scc", "--ranks"),
+        ("--compute fast", "--compute: fast is neither"),
+        ("--channel rcce", "--channel"),
+    ] {
+        let refused = run(flags, &program, &[]);
+        assert_eq!(refused.status.code(), Some(2), "{flags}");
+        assert!(text(&refused.stderr).contains(why), "{flags}");
+    }
+}
