@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs};
 
+#[path = "generate_fortran.rs"]
+mod fortran;
+
 /// Calls that the library answers itself: `src/own.rs` has them, by these names.
 const OWN: [&str; 9] = [
     "Aint_add",
@@ -18,7 +21,7 @@ const OWN: [&str; 9] = [
     "Address",
 ];
 
-/// Writes `entries.rs` into the directory for what is generated.
+/// Writes `entries.rs` and `fortran.rs` into the directory for what is generated.
 ///
 /// # Panics
 /// If the table cannot be read, or the file not written: the build ends.
@@ -26,21 +29,25 @@ pub fn entries(table: &str) {
     println!("cargo::rerun-if-changed={table}");
     let text = fs::read_to_string(table).expect("the table of calls is there");
     let out = env::var("OUT_DIR").expect("cargo sets it");
-    let path = Path::new(&out).join("entries.rs");
-    fs::write(path, generated(&text)).expect("the directory is cargo's");
+    let (entries, fortran) = generated(&text);
+    for (name, code) in [("entries.rs", entries), ("fortran.rs", fortran)] {
+        let path = Path::new(&out).join(name);
+        fs::write(path, code).expect("the directory is cargo's");
+    }
 }
 
-/// The entry points of all calls of a table. Calls are numbered in the table's order, a call with
-/// large counts directly behind the one without.
-fn generated(table: &str) -> String {
+/// The entry points of all calls of a table, for C and for Fortran. Calls are numbered in the
+/// table's order, a call with large counts directly behind the one without.
+fn generated(table: &str) -> (String, String) {
     let lines = table.lines().map(str::trim);
     let calls = lines.filter(|line| !line.is_empty() && !line.starts_with(['#', '[']));
-    let mut code = String::new();
+    let (mut code, mut fortran) = (String::new(), String::new());
     let mut number = 0;
     for line in calls {
         let (head, rest) = line.split_once('(').expect("a call has arguments");
         let (arguments, returns) = rest.split_once(')').expect("they end");
-        let count = arguments.split(',').filter(|one| !one.is_empty()).count();
+        let arguments = arguments.split(',').filter(|one| !one.is_empty());
+        let arguments: Vec<&str> = arguments.collect();
         let returns = match returns.trim() {
             "" => "i32",
             "-> real" => "f64",
@@ -50,14 +57,16 @@ fn generated(table: &str) -> String {
             Some((name, _)) => (name, true),
             None => (head, false),
         };
+        // Large counts have other names in Fortran.
+        fortran::entry(&mut fortran, (name, number), &arguments, returns);
         let mut names = vec![name.to_owned()];
         names.extend(is_large.then(|| format!("{name}_c")));
         for name in names {
-            entry(&mut code, (&name, number), count, returns);
+            entry(&mut code, (&name, number), arguments.len(), returns);
             number += 1;
         }
     }
-    code
+    (code, fortran)
 }
 
 /// One entry point, and its twin for profiling.

@@ -7,6 +7,7 @@
 //! * `call`: a call, from the process's side.
 //! * `own`: the few calls that need no simulator, and the names of data.
 //! * `entries`: all other entry points, generated from `mpi/facts/calls.txt`.
+//! * `fortran`: the entry points for Fortran.
 //!
 //! The program `sme` carries this library within itself and is built without any other crate here,
 //! so that it depends on nothing but the standard library.
@@ -15,6 +16,7 @@ pub mod call;
 mod entries {
     include!(concat!(env!("OUT_DIR"), "/entries.rs"));
 }
+pub mod fortran;
 pub mod own;
 pub mod slot;
 mod system;
