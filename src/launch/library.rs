@@ -14,16 +14,18 @@ const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libmpi.so"));
 /// The name under which it is laid down: MPICH's.
 const NAME: &str = "libmpi.so.12";
 
-/// Its other names: of the standard interface, of MPICH's libraries for Fortran and C++, and those
-/// that programs which load it themselves look for.
-const OTHER_NAMES: [&str; 7] = [
+/// Its other names: of the standard interface, of MPICH's libraries for Fortran and C++ as MPICH and
+/// as distributions call them, and those that programs which load it themselves look for.
+const OTHER_NAMES: [&str; 9] = [
     "libmpi_abi.so.1",
     "libmpi_abi.so",
     "libmpich.so.12",
     "libmpich.so",
     "libmpi.so",
     "libmpifort.so.12",
+    "libmpichfort.so.12",
     "libmpicxx.so.12",
+    "libmpichcxx.so.12",
 ];
 
 /// Lays the library down; the directory is removed when it is dropped.
