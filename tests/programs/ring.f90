@@ -15,7 +15,7 @@ program ring
   character(len=MPI_MAX_LIBRARY_VERSION_STRING) :: version
   character(len=40) :: text
   character(len=6) :: short
-  external :: keeps, forgets, adds
+  external :: keeps, forgets, adds, tells, frees, cancels
 
   call MPI_Initialized(flag, error)
   if (flag) call wrong('Initialized before Init')
@@ -156,27 +156,20 @@ program ring
                                       MPI_UNWEIGHTED, MPI_INFO_NULL, .false., new, error)
   call MPI_Dist_graph_neighbors_count(new, i, count, flag, error)
   if (i /= 1 .or. count /= 1 .or. flag) call wrong('Dist_graph_neighbors_count')
-  call MPI_Dist_graph_neighbors(new, 1, neighbors, MPI_UNWEIGHTED, 1, weights, MPI_UNWEIGHTED, error)
+  call MPI_Dist_graph_neighbors(new, 1, neighbors, MPI_UNWEIGHTED, 1, weights, MPI_UNWEIGHTED, &
+                                error)
   if (neighbors(1) /= left .or. weights(1) /= right) call wrong('Dist_graph_neighbors')
   call MPI_Comm_free(new, error)
 
-  ! A window with memory that MPI allocates is beyond this program; one on the program's is not.
-  values = rank
-  extent = 8
-  call MPI_Win_create(values, extent, 4, MPI_INFO_NULL, MPI_COMM_WORLD, new, error)
-  call MPI_Win_get_attr(new, MPI_WIN_SIZE, attribute, flag, error)
-  if (.not. flag .or. attribute /= 8) call wrong('WIN_SIZE')
-  call MPI_Win_get_attr(new, MPI_WIN_DISP_UNIT, attribute, flag, error)
-  if (.not. flag .or. attribute /= 4) call wrong('WIN_DISP_UNIT')
-  call MPI_Win_get_attr(new, MPI_WIN_BASE, attribute, flag, error)
-  call MPI_Get_address(values, begin, error)
-  if (.not. flag .or. attribute /= begin) call wrong('WIN_BASE')
-  call MPI_Win_fence(0, new, error)
-  lower = 1
-  call MPI_Get(received, 1, MPI_INTEGER, right, lower, 1, MPI_INTEGER, new, error)
-  call MPI_Win_fence(0, new, error)
-  if (received /= right) call wrong('Get')
-  call MPI_Win_free(new, error)
+  ! A request of the program's own.
+  extra = 77
+  call MPI_Grequest_start(tells, frees, cancels, extra, requests(1), error)
+  call MPI_Test(requests(1), flag, status, error)
+  if (flag) call wrong('Grequest_start')
+  call MPI_Grequest_complete(requests(1), error)
+  call MPI_Wait(requests(1), status, error)
+  call MPI_Get_count(status, MPI_INTEGER, count, error)
+  if (status(MPI_TAG) /= 77 .or. count /= 3) call wrong('Grequest_complete')
 
   sum = 0
   call MPI_Reduce(1d0 * rank, sum, 1, MPI_DOUBLE_PRECISION, MPI_SUM, 0, MPI_COMM_WORLD, error)
@@ -219,5 +212,36 @@ subroutine forgets(comm, key, value, extra, error)
   integer :: comm, key, error
   integer(kind=MPI_ADDRESS_KIND) :: value, extra
   if (extra /= 5) write (*, '(a)') 'WRONG: the extra value of an attribute'
+  error = MPI_SUCCESS
+end subroutine
+
+! The status of a request of the program's own.
+subroutine tells(extra, status, error)
+  use mpi
+  integer :: status(MPI_STATUS_SIZE), error
+  integer(kind=MPI_ADDRESS_KIND) :: extra
+  call MPI_Status_set_elements(status, MPI_INTEGER, 3, error)
+  call MPI_Status_set_cancelled(status, .false., error)
+  status(MPI_SOURCE) = MPI_UNDEFINED
+  status(MPI_TAG) = int(extra)
+  error = MPI_SUCCESS
+end subroutine
+
+! Its end.
+subroutine frees(extra, error)
+  use mpi
+  integer :: error
+  integer(kind=MPI_ADDRESS_KIND) :: extra
+  if (extra /= 77) write (*, '(a)') 'WRONG: the extra value of a request'
+  error = MPI_SUCCESS
+end subroutine
+
+! Its cancellation, which nobody asks for.
+subroutine cancels(extra, complete, error)
+  use mpi
+  integer :: error
+  integer(kind=MPI_ADDRESS_KIND) :: extra
+  logical :: complete
+  write (*, '(a)') 'WRONG: a request is cancelled'
   error = MPI_SUCCESS
 end subroutine
