@@ -89,6 +89,22 @@ fn calls_give_what_they_must_on_every_machine() {
     }
 }
 
+/// The programs in Fortran print nothing but what is wrong, and a line at the end.
+#[test]
+fn calls_in_fortran_give_what_they_must() {
+    for source in ["ring.f90", "heat.f", "old.f90"] {
+        let Some(program) = compiled(source) else {
+            return;
+        };
+        for machine in ["scc", "sme-prototype"] {
+            let lines = lines(&format!("--machine {machine} -n 4"), &program);
+            let wrong = lines.iter().find(|line| line.contains("WRONG"));
+            assert_eq!(wrong, None, "{source} on {machine}: {lines:?}");
+            assert!(!lines.is_empty(), "{source} on {machine}");
+        }
+    }
+}
+
 #[test]
 fn times_are_the_same_in_every_repetition() {
     let Some(program) = compiled("calls.c") else {

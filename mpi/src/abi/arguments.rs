@@ -150,17 +150,6 @@ impl<'r> Arguments<'r> {
         self.rank.numbers(address, count, self.call.width(place))
     }
 
-    /// `count` numbers in memory; none if their address is null.
-    pub(super) fn numbers_if_any(&mut self, count: usize) -> Result<Option<Vec<i64>>, Failure> {
-        match self.values.get(self.next) {
-            Some(0) | None => {
-                self.skip();
-                Ok(None)
-            }
-            Some(_) => self.numbers(count).map(Some),
-        }
-    }
-
     /// An address.
     pub(super) fn address(&mut self) -> u64 {
         self.take().1

@@ -155,8 +155,11 @@ pub enum Interface {
     Standard,
 }
 
+/// A constant: its name, and its value in each interface that has it.
+type Constant = (&'static str, [Option<i64>; 2]);
+
 /// The constants of both interfaces.
-static CONSTANTS: LazyLock<Vec<(&'static str, [Option<i64>; 2])>> = LazyLock::new(|| {
+static CONSTANTS: LazyLock<Vec<Constant>> = LazyLock::new(|| {
     let value = |text: &str| match text.strip_prefix("0x") {
         Some(digits) => i64::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),

@@ -46,13 +46,6 @@ pub(super) struct General {
     pub(super) is_complete: bool,
 }
 
-/// The end of a request.
-struct End {
-    outcome: Result<Status, Failure>,
-    /// Whether there was something to wait for.
-    was_active: bool,
-}
-
 impl<C: Channel> Pending<'_, C> {
     fn is_active(&self) -> bool {
         match self {
@@ -174,16 +167,11 @@ impl<'m, C: Channel> Server<'m, C> {
     }
 
     /// Ends a request that is over; its handle from now on.
-    fn end(&mut self, call: &'static str, handle: u64) -> (End, u64) {
+    fn end(&mut self, call: &'static str, handle: u64) -> (Result<Status, Failure>, u64) {
         let null = self.null();
-        let nothing = End {
-            outcome: Ok(Status::EMPTY),
-            was_active: false,
-        };
         let Some(pending) = self.requests.get_mut(&handle) else {
-            return (nothing, null);
+            return (Ok(Status::EMPTY), null);
         };
-        let was_active = pending.is_active();
         let ended = match pending {
             Pending::Call(request) => request.end(call).map(|ended| ended.map_err(Failure::from)),
             Pending::Both(both) => {
@@ -196,13 +184,7 @@ impl<'m, C: Channel> Server<'m, C> {
             Pending::Persistent(standing) => {
                 let ended = standing.request.end(call);
                 let outcome = ended.unwrap_or(Ok(Status::EMPTY)).map_err(Failure::from);
-                return (
-                    End {
-                        outcome,
-                        was_active,
-                    },
-                    handle,
-                );
+                return (outcome, handle);
             }
             Pending::Duplicate(duplicating, place, handler) => duplicating.take().map(|made| {
                 let comm = made.map_err(Failure::from)?.handle().clone();
@@ -225,13 +207,7 @@ impl<'m, C: Channel> Server<'m, C> {
         };
         self.requests.remove(&handle);
         let outcome = ended.unwrap_or(Ok(Status::EMPTY));
-        (
-            End {
-                outcome,
-                was_active,
-            },
-            null,
-        )
+        (outcome, null)
     }
 
     /// A generalized request ends: its status, as its function tells it.
@@ -281,7 +257,7 @@ impl<'m, C: Channel> Server<'m, C> {
         if let Some(flag) = flag {
             a.put(flag, 1)?;
         }
-        self.rank.put_message(status, &ended.outcome?)?;
+        self.rank.put_message(status, &ended?)?;
         SUCCESS
     }
 
@@ -308,7 +284,7 @@ impl<'m, C: Channel> Server<'m, C> {
         for handle in &mut handles {
             let (ended, now) = self.end(call, *handle);
             *handle = now;
-            ends.push(ended.outcome);
+            ends.push(ended);
         }
         a.put_handles(at, &handles)?;
         self.put_statuses(statuses, ends)
@@ -386,7 +362,7 @@ impl<'m, C: Channel> Server<'m, C> {
         let (ended, handle) = self.end(call, handles[place]);
         let step = a.interface().handle_bytes() as u64;
         a.put_handle(at + place as u64 * step, handle)?;
-        self.rank.put_message(status, &ended.outcome?)?;
+        self.rank.put_message(status, &ended?)?;
         SUCCESS
     }
 
@@ -418,7 +394,7 @@ impl<'m, C: Channel> Server<'m, C> {
             let (ended, now) = self.end(call, *handle);
             *handle = now;
             places.push(place);
-            ends.push(ended.outcome);
+            ends.push(ended);
         }
         a.put_handles(at, &handles)?;
         a.put(number, places.len() as i64)?;

@@ -70,8 +70,7 @@ pub async fn serve<C: Channel>(
     server.begins();
     let mut asked = Ok(first);
     let mut computed_ns = first.computed_ns;
-    loop {
-        let Ok(call) = asked else { break };
+    while let Ok(call) = asked {
         if let Compute::Measured(factor) = compute {
             let ns = call.computed_ns.saturating_sub(computed_ns);
             computed_ns = call.computed_ns;
@@ -278,9 +277,4 @@ impl Signature {
         let large = if self.is_large { "_c" } else { "" };
         format!("MPI_{}{large}", self.name)
     }
-}
-
-/// A call that has nothing to do.
-pub(super) fn done(outcome: Result<(), Failure>) -> Ended {
-    outcome.and(SUCCESS)
 }
