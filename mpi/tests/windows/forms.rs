@@ -276,6 +276,34 @@ fn one_window_makes_progress_for_another() {
     }
 }
 
+/// Targets are ranks of the window, whatever these are in the job.
+#[test]
+fn windows_over_a_part_of_the_ranks_have_ranks_of_their_own() {
+    for sync in Synchronization::ALL {
+        let outcome = run(5, Setting { room: 60, seed: 7 }, |wire| async move {
+            let mpi = Mpi::new(wire);
+            let world = mpi.world();
+            // 4, 2, 0 and 3, 1.
+            let key = -(world.rank() as i32);
+            let half = world.split(Some(world.rank() % 2), key).await?.unwrap();
+            let window = half.allocate_window(8, 8, sync).await?;
+            let other = (half.rank() + 1) % half.size();
+            window.lock(other, false).await?;
+            let value = [u64::from(world.rank())];
+            window.put(&value, &Target::at(other, 0)).await?;
+            window.unlock(other).await?;
+            half.barrier().await?;
+            let mut word = [0u64];
+            window.load(0, &mut word).await?;
+            let from = [2, 3, 4, 1, 0][world.rank() as usize];
+            assert_eq!(word, [from], "{sync}");
+            window.free().await?;
+            mpi.finalize().await
+        });
+        assert_eq!(outcome, Ok(vec![Ok(()); 5]), "{sync}");
+    }
+}
+
 /// Situation 8: a fetch without an operation has no operands; an access to `PROC_NULL` has none
 /// either. Situation 9: an accumulate through a derived datatype operates where its elements are.
 /// Situation 10: displacements of dynamic windows may be beyond 2^63, where nothing is.

@@ -184,8 +184,9 @@ impl<'m, C: Channel> Window<'m, C> {
         group.world_ranks().map(rank).collect()
     }
 
+    /// A target, which must be a rank of the window.
     fn target(&self, rank: u32, argument: &'static str) -> Result<u32, Fault> {
-        point::check_rank(&self.comm, argument, rank)
+        point::check_rank(&self.comm, argument, rank).map(|_| rank)
     }
 
     /// The elements of this rank's own memory from displacement `displacement` on.
