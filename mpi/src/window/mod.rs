@@ -2,7 +2,8 @@
 //! calls that say when.
 //!
 //! * `epoch`: which calls may follow which.
-//! * `access`: one access to a window's memory, and `memory`, where that is.
+//! * `access`: one access to a window's memory, and `memory`, where that is: here, or in a process
+//!   outside.
 //! * `messages`: windows whose calls are messages, as in MPICH: the target takes part inside its
 //!   own calls.
 //! * `trigger`: windows in shared memory past the caches, as in SCOSCo: the target takes no part.
@@ -15,6 +16,7 @@ pub(crate) mod memory;
 pub(crate) mod messages;
 pub(crate) mod trigger;
 
+pub use memory::Memory;
 pub use trigger::variable;
 
 /// The way in which the synchronizing calls of a window work (Christgau and Schnor, Sec. III and

@@ -236,7 +236,7 @@ fn seen(case: &Case) -> Result<Vec<Seen>, Stuck> {
     run(case.ranks, case.setting, |wire| async move {
         let mpi = Mpi::new(wire);
         let memory = content(case.ranks, mpi.world().rank());
-        let memory = memory.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let memory: Vec<u8> = memory.iter().flat_map(|word| word.to_le_bytes()).collect();
         let window = mpi.world().create_window(memory, 8, case.sync).await?;
         let mut all = Vec::new();
         for one in &case.rounds {

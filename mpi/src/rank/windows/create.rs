@@ -14,15 +14,15 @@ use crate::comm::create::{self, Made, teams};
 use crate::device::driver::Site;
 use crate::error::{ErrorClass, Fault, MpiError};
 use crate::rank::Communicator;
-use crate::window::Synchronization;
 use crate::window::memory::Regions;
 use crate::window::messages::Messages;
 use crate::window::trigger::Trigger;
+use crate::window::{Memory, Synchronization};
 
 /// The memory that a rank gives to a window.
 enum Given {
     Allocated(u64),
-    Created(Vec<u8>),
+    Created(Memory),
     Dynamic,
 }
 
@@ -46,19 +46,21 @@ impl<'m, C: Channel> Communicator<'m, C> {
         self.window(("MPI_Win_allocate", site), given, unit, sync)
     }
 
-    /// The same of memory with this content (MPI_Win_create).
+    /// The same of this memory: of bytes with this content, or of a process's (MPI_Win_create).
     ///
     /// # Errors
-    /// As [`Communicator::allocate_window`].
+    /// As [`Communicator::allocate_window`]; [`ErrorClass::Win`] of a process's memory if it is
+    /// trigger-only.
     #[track_caller]
     pub fn create_window(
         &self,
-        memory: Vec<u8>,
+        memory: impl Into<Memory>,
         unit: u64,
         sync: Synchronization,
     ) -> impl Future<Output = Result<Window<'m, C>, MpiError>> + Send {
         let site = Location::caller();
-        self.window(("MPI_Win_create", site), Given::Created(memory), unit, sync)
+        let given = Given::Created(memory.into());
+        self.window(("MPI_Win_create", site), given, unit, sync)
     }
 
     /// A window to which memory is attached later (MPI_Win_create_dynamic). Its displacements are
@@ -105,11 +107,16 @@ impl<'m, C: Channel> Communicator<'m, C> {
             ));
         }
         let is_dynamic = matches!(given, Given::Dynamic);
+        let is_outside = matches!(given, Given::Created(Memory::Outside { .. }));
         let wrong = match sync {
             _ if unit == 0 => Some((ErrorClass::Disp, "disp_unit", "it is 0")),
             Synchronization::TriggerOnly | Synchronization::Flawed(_) if is_dynamic => {
                 let text = "a trigger-only window cannot be dynamic";
                 Some((ErrorClass::Win, "info", text))
+            }
+            Synchronization::TriggerOnly | Synchronization::Flawed(_) if is_outside => {
+                let text = "a trigger-only window cannot have the memory of a process";
+                Some((ErrorClass::Win, "base", text))
             }
             _ => None,
         };
@@ -125,7 +132,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
         mpi.existing.is_made(&own);
         let bytes = match &given {
             Given::Allocated(bytes) => *bytes,
-            Given::Created(memory) => memory.len() as u64,
+            Given::Created(memory) => memory.bytes(),
             Given::Dynamic => 0,
         };
         let flaw = match sync {
@@ -164,7 +171,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
                 let offsets = extents.iter().map(|extent| extent.offset).collect();
                 let trigger = Trigger::new(own.group().clone(), own.rank(), offsets, flaw);
                 let content = match given {
-                    Given::Created(memory) => memory,
+                    Given::Created(memory) => memory.into_content(),
                     // Earlier windows may have left something there.
                     _ => vec![0; bytes as usize],
                 };
@@ -174,7 +181,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
             }
             None => {
                 let regions = match given {
-                    Given::Allocated(bytes) => Regions::one(vec![0; bytes as usize]),
+                    Given::Allocated(bytes) => Regions::one(vec![0; bytes as usize].into()),
                     Given::Created(memory) => Regions::one(memory),
                     Given::Dynamic => Regions::default(),
                 };

@@ -1,7 +1,7 @@
 //! Windows: one-sided communication (MPI-4.1, Ch. 12).
 //!
-//! The library has the memory of a window; a rank reaches its own by [`Window::load`] and
-//! [`Window::store`]. A call that gets data returns a request: the data are in the buffer when it
+//! The library has the memory of a window, unless a process outside has it; a rank reaches its own
+//! by [`Window::load`] and [`Window::store`]. A call that gets data returns a request: the data are in the buffer when it
 //! has been waited for, which a rank does when its epoch has ended, or a flush.
 
 mod access;
@@ -24,6 +24,7 @@ use crate::datatype::Datatype;
 use crate::device::driver::Site;
 use crate::error::{ErrorClass, ErrorHandler, Fault, MpiError};
 use crate::group::Group;
+use crate::window::Memory;
 use crate::window::Synchronization;
 use crate::window::epoch::Epochs;
 use crate::window::messages::Messages;
@@ -127,6 +128,12 @@ impl<'m, C: Channel> Window<'m, C> {
         self.extents[self.comm.rank() as usize].bytes
     }
 
+    /// Bytes of the memory of a rank of the window.
+    pub(crate) fn bytes_of(&self, rank: u32) -> u64 {
+        let extent = self.extents.get(rank as usize);
+        extent.map_or(0, |extent| extent.bytes)
+    }
+
     /// Attaches a value under a key (MPI_Win_set_attr).
     ///
     /// # Errors
@@ -199,8 +206,11 @@ impl<'m, C: Channel> Window<'m, C> {
         let loaded = match (&self.engine, place) {
             (_, Err(fault)) => Err(fault),
             (Engine::Trigger(trigger), Ok(place)) => trigger.load(&self.mpi.channel, place).await,
-            (Engine::Messages(messages), Ok((begin, count))) => messages
-                .with_memory(|memory| memory.bytes(begin, count).map(|bytes| bytes.to_vec())),
+            (Engine::Messages(messages), Ok((begin, count))) => messages.with_memory(|memory| {
+                let mut loaded = Vec::new();
+                memory.read((begin, count), &mut loaded)?;
+                Ok(loaded)
+            }),
         };
         match loaded {
             Ok(loaded) => {
@@ -223,10 +233,9 @@ impl<'m, C: Channel> Window<'m, C> {
             (Engine::Trigger(trigger), Ok((begin, _))) => {
                 trigger.store(&self.mpi.channel, begin, bytes).await
             }
-            (Engine::Messages(messages), Ok((begin, count))) => messages.with_memory(|memory| {
-                memory.bytes(begin, count)?.copy_from_slice(bytes);
-                Ok(())
-            }),
+            (Engine::Messages(messages), Ok((begin, _))) => {
+                messages.with_memory(|memory| memory.write(begin, bytes))
+            }
         };
         stored.map_err(|fault| self.mpi.error(&self.comm, fault, "a store to a window"))
     }
@@ -250,9 +259,17 @@ impl<'m, C: Channel> Window<'m, C> {
     /// # Errors
     /// [`ErrorClass::RmaAttach`] if it is not dynamic.
     pub fn attach(&self, bytes: usize) -> Result<u64, MpiError> {
+        self.attach_memory(vec![0; bytes])
+    }
+
+    /// The same of memory that may be a process's, whose address is there the one for others.
+    ///
+    /// # Errors
+    /// [`ErrorClass::RmaAttach`] if it is not dynamic, or the memory overlaps what is attached.
+    pub fn attach_memory(&self, memory: impl Into<Memory>) -> Result<u64, MpiError> {
         let attached = match &self.engine {
             Engine::Messages(messages) if self.is_dynamic => {
-                Ok(messages.with_memory(|memory| memory.attach(bytes)))
+                messages.with_memory(|regions| regions.attach(memory.into()))
             }
             _ => Err(Fault::new(
                 ErrorClass::RmaAttach,
@@ -263,14 +280,14 @@ impl<'m, C: Channel> Window<'m, C> {
         attached.map_err(|fault| self.mpi.error(&self.comm, fault, "MPI_Win_attach"))
     }
 
-    /// Detaches what is attached at `address`; its content (MPI_Win_detach).
+    /// Detaches what is attached at `address`; its content, if the library has it (MPI_Win_detach).
     ///
     /// # Errors
     /// [`ErrorClass::Base`] if nothing is.
     pub fn detach(&self, address: u64) -> Result<Vec<u8>, MpiError> {
         let detached = match &self.engine {
             Engine::Messages(messages) if self.is_dynamic => {
-                messages.with_memory(|memory| memory.detach(address))
+                messages.with_memory(|regions| regions.detach(address).map(Memory::into_content))
             }
             _ => Err(Fault::new(
                 ErrorClass::RmaAttach,
@@ -281,7 +298,8 @@ impl<'m, C: Channel> Window<'m, C> {
         detached.map_err(|fault| self.mpi.error(&self.comm, fault, "MPI_Win_detach"))
     }
 
-    /// Ends the window of all its ranks; the content of this rank's memory (MPI_Win_free).
+    /// Ends the window of all its ranks; the content of this rank's memory, if the library has it
+    /// (MPI_Win_free).
     ///
     /// # Errors
     /// [`ErrorClass::RmaSync`] if an epoch is open.
