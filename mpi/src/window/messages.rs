@@ -58,6 +58,20 @@ enum Packet {
     Done,
 }
 
+impl Packet {
+    /// Those of accesses that were queued.
+    fn accesses(
+        queued: Vec<(Access, Option<u32>)>,
+        fence: Option<u32>,
+    ) -> impl Iterator<Item = Self> {
+        queued.into_iter().map(move |(access, reply)| Self::Access {
+            access,
+            reply,
+            fence,
+        })
+    }
+}
+
 /// One rank's part of a window.
 pub(crate) struct Messages {
     device: Arc<Device>,
@@ -94,6 +108,8 @@ struct Lock {
 #[derive(Default)]
 struct Target {
     is_granted: bool,
+    /// Whether accesses leave once the lock is granted, and do not wait for the end of the epoch.
+    is_hasty: bool,
     /// Accesses that have not left.
     queued: Vec<(Access, Option<u32>)>,
     /// Accesses since the last fence.
@@ -144,7 +160,15 @@ impl Handler for State {
                     .iter()
                     .for_each(|&to| send(to, &Packet::Granted));
             }
-            Packet::Granted => self.target(rank).is_granted = true,
+            Packet::Granted => {
+                let target = self.target(rank);
+                target.is_granted = true;
+                if target.is_hasty {
+                    let queued = std::mem::take(&mut target.queued);
+                    let packets = Packet::accesses(queued, None);
+                    packets.for_each(|packet| send(rank, &packet));
+                }
+            }
             Packet::Unlock => {
                 self.lock.holders.retain(|&holder| holder != rank);
                 send(rank, &Packet::Done);
@@ -249,7 +273,7 @@ impl Messages {
         let own = state.target(target);
         own.awaited += u32::from(reply.is_some());
         own.sent += u64::from(is_fenced);
-        if self.is_deferred {
+        if self.is_deferred && !(own.is_hasty && own.is_granted) {
             own.queued.push((access, reply));
         } else {
             drop(state);
@@ -270,13 +294,21 @@ impl Messages {
             let fence = is_fenced.then_some(state.fence);
             (std::mem::take(&mut state.target(target).queued), fence)
         };
-        for (access, reply) in queued {
-            let packet = Packet::Access {
-                access,
-                reply,
-                fence,
-            };
-            self.send(target, &packet);
+        let packets = Packet::accesses(queued, fence);
+        packets.for_each(|packet| self.send(target, &packet));
+    }
+
+    /// Lets the accesses to `target`, for whose lock this rank has asked, leave as soon as that is
+    /// granted, until it is given back.
+    pub(crate) fn hasten(&self, target: u32) {
+        let is_granted = {
+            let mut state = self.state.lock();
+            let own = state.target(target);
+            own.is_hasty = true;
+            own.is_granted
+        };
+        if is_granted {
+            self.send_queued(target, false);
         }
     }
 
@@ -460,6 +492,7 @@ impl Messages {
                 let own = state.target(target);
                 own.awaited += 1;
                 own.is_granted &= !unlocks;
+                own.is_hasty &= !unlocks;
             }
             self.send(target, &packet);
         }

@@ -276,6 +276,39 @@ fn one_window_makes_progress_for_another() {
     }
 }
 
+/// A get is waited for while its lock is held, once its access may leave; others wait for the end.
+#[test]
+fn hastened_accesses_need_no_end_of_their_epoch() {
+    for sync in Synchronization::ALL {
+        let outcome = run(3, Setting { room: 60, seed: 6 }, |wire| async move {
+            let mpi = Mpi::new(wire);
+            let world = mpi.world();
+            let window = world.allocate_window(16, 8, sync).await?;
+            window.store(1, &[u64::from(world.rank())]).await?;
+            world.barrier().await?;
+            let other = (world.rank() + 1) % 3;
+            let refused = window.hasten(other).map_err(|error| error.class);
+            assert_eq!(refused, Err(ErrorClass::RmaSync));
+            for round in 0..2 {
+                window.lock(other, true).await?;
+                // What was begun before leaves with it.
+                let value = [u64::from(10 * other + round)];
+                window.put(&value, &Target::at(other, 0)).await?;
+                window.hasten(other)?;
+                let mut words = [0u64; 2];
+                let mut got = window.get(&mut words, &Target::at(other, 0)).await?;
+                got.wait().await?;
+                drop(got);
+                assert_eq!(words, [value[0], u64::from(other)], "{sync}");
+                window.unlock(other).await?;
+            }
+            window.free().await?;
+            mpi.finalize().await
+        });
+        assert_eq!(outcome, Ok(vec![Ok(()); 3]), "{sync}");
+    }
+}
+
 /// Targets are ranks of the window, whatever these are in the job.
 #[test]
 fn windows_over_a_part_of_the_ranks_have_ranks_of_their_own() {

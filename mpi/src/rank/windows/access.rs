@@ -133,6 +133,47 @@ impl<'m, C: Channel> Window<'m, C> {
         }
     }
 
+    /// The same of elements of any datatype: of `both` the first is compared, the second is new.
+    #[track_caller]
+    pub(crate) fn compare_and_swap_any<'a, 'b>(
+        &'a self,
+        both: Buffer<'a>,
+        received: BufferMut<'b>,
+        target: &'a Target,
+    ) -> impl Future<Output = Result<Request<'m, 'b, C>, MpiError>> + Send
+    where
+        'b: 'a,
+    {
+        let asked = ("MPI_Compare_and_swap", Kind::CompareAndSwap);
+        let site = Location::caller();
+        async move {
+            let asked = (asked.0, asked.1, Some(&both));
+            self.access(site, asked, received, target).await
+        }
+    }
+
+    /// A request of an access that is over here, as one is that gets nothing.
+    pub(crate) fn over(&self) -> Result<Request<'m, 'static, C>, MpiError> {
+        let communicator = self.mpi.on(self.comm.clone());
+        let launch = Launch::nothing(Status::EMPTY);
+        let begun = Request::begin(&communicator, launch);
+        begun.map_err(|fault| self.mpi.error(&self.comm, fault, "MPI_Rput"))
+    }
+
+    /// Lets the accesses to `target`, which is locked, leave before the epoch ends or is flushed:
+    /// their requests may be waited for at once, as that of MPI_Rget.
+    ///
+    /// # Errors
+    /// [`ErrorClass::RmaSync`] if it is not locked.
+    pub fn hasten(&self, target: u32) -> Result<(), MpiError> {
+        let locked = self.epochs.lock().flush(Some(target), self.comm.size());
+        locked.map_err(|fault| self.mpi.error(&self.comm, fault, "MPI_Rget"))?;
+        if let Engine::Messages(messages) = &self.engine {
+            messages.hasten(target);
+        }
+        Ok(())
+    }
+
     fn kind(&self, call: &'static str, kind: Result<Kind, Fault>) -> Result<Kind, MpiError> {
         kind.map_err(|fault| self.mpi.error(&self.comm, fault, call))
     }
