@@ -101,6 +101,10 @@ classes! {
     RmaRange = "MPI_ERR_RMA_RANGE",
     /// Memory that cannot be attached to a window.
     RmaAttach = "MPI_ERR_RMA_ATTACH",
+    /// Memory that ranks cannot share.
+    RmaShared = "MPI_ERR_RMA_SHARED",
+    /// A window of the wrong kind.
+    RmaFlavor = "MPI_ERR_RMA_FLAVOR",
     /// A call that the library does not have.
     UnsupportedOperation = "MPI_ERR_UNSUPPORTED_OPERATION",
     /// An invalid session.

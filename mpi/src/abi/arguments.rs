@@ -268,20 +268,43 @@ impl<'r> Arguments<'r> {
         Ok(self.comm_object()?.1.comm)
     }
 
+    /// A window, which the call is about from now on.
+    pub(super) fn window(&mut self) -> Result<u64, Failure> {
+        let handle = self.handle();
+        self.is_window(handle)?;
+        Ok(handle)
+    }
+
+    /// Checks that this is a window, which the call is about from now on.
+    pub(super) fn is_window(&self, handle: u64) -> Result<(), Failure> {
+        if !self.rank.objects.lock().windows.contains_key(&handle) {
+            return Err(no_such(ErrorClass::Win, "window", handle));
+        }
+        *self.rank.about.lock() = About::Window(handle);
+        Ok(())
+    }
+
+    /// What `takes` says of the arguments from the `place`th on, which come later.
+    fn ahead<T>(&mut self, place: usize, takes: impl FnOnce(&mut Self) -> T) -> T {
+        let next = std::mem::replace(&mut self.next, place);
+        let taken = takes(self);
+        self.next = next;
+        taken
+    }
+
     /// A communicator whose handle comes later: the `place`th argument.
     pub(super) fn names_comm(&mut self, place: usize) -> Result<Comm, Failure> {
-        let next = std::mem::replace(&mut self.next, place);
-        let comm = self.comm();
-        self.next = next;
-        comm
+        self.ahead(place, Self::comm)
     }
 
     /// A root that comes later: the `place`th argument.
     pub(super) fn root_at(&mut self, place: usize) -> Result<u32, Failure> {
-        let next = std::mem::replace(&mut self.next, place);
-        let root = self.root();
-        self.next = next;
-        root
+        self.ahead(place, Self::root)
+    }
+
+    /// An operation that comes later: the `place`th argument.
+    pub(super) fn op_at(&mut self, place: usize) -> Result<Op, Failure> {
+        self.ahead(place, Self::op)
     }
 
     /// The handle of a number, or the number of a handle, if that is what the call is for: they are
@@ -295,17 +318,20 @@ impl<'r> Arguments<'r> {
             .then(|| u64::from(self.number() as u32))
     }
 
-    /// Makes the call one about the communicator among its arguments, if there is one, so that
-    /// errors of arguments before it are its own.
-    pub(super) fn is_about_comm(&mut self) -> Result<(), Failure> {
+    /// Makes the call one about the communicator or the window among its arguments, if there is
+    /// one, so that errors of arguments before it are its own.
+    pub(super) fn is_about(&mut self) -> Result<(), Failure> {
         // The names of null handles can be asked for.
         if self.call.name.ends_with("_get_name") {
             return Ok(());
         }
-        let kinds = &self.call.kinds;
-        match kinds.iter().position(|&kind| kind == "comm") {
-            Some(place) => self.names_comm(place).map(drop),
-            None => Ok(()),
+        let mut kinds = self.call.kinds.iter();
+        let Some(place) = kinds.position(|kind| ["comm", "win"].contains(kind)) else {
+            return Ok(());
+        };
+        match self.call.kinds[place] {
+            "comm" => self.names_comm(place).map(drop),
+            _ => self.ahead(place, Self::window).map(drop),
         }
     }
 

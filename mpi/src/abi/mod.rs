@@ -6,8 +6,10 @@
 //! * [`program`]: the process of a rank.
 //! * `rank`, `objects`: a rank's memory, handles and functions.
 //! * `arguments`, `status`: what calls take and give.
-//! * [`server`]: the calls of a rank, one after the other; a file for each chapter of the table.
+//! * [`server`]: the calls of a rank, one after the other; a file for each chapter of the table, and
+//!   `access` for those that access windows.
 
+mod access;
 mod arguments;
 mod attribute;
 mod collective;
@@ -29,6 +31,7 @@ mod session;
 mod status;
 mod topology;
 mod types;
+mod window;
 
 pub use rank::{Failure, Rank};
 pub use server::{Compute, serve};

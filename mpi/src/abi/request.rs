@@ -159,7 +159,7 @@ impl<'m, C: Channel> Server<'m, C> {
     }
 
     /// Makes the progress that can be made at once.
-    async fn progress(&self, call: &'static str) -> Result<(), Failure> {
+    pub(super) async fn progress(&self, call: &'static str) -> Result<(), Failure> {
         let entered = self.mpi.enter(call, None, 0).await?;
         self.mpi.progress().await;
         self.mpi.leave(entered).await;

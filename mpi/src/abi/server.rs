@@ -10,11 +10,12 @@ use super::facts::{Chapter, Interface, Returned, Signature};
 use super::program::{Asked, Gone, Heard, Program};
 use super::rank::{About, Ended, Failure, Rank, SUCCESS};
 use super::request::Pending;
+use super::window::WindowObject;
 use crate::channel::{Channel, Processor};
 use crate::comm::Comm;
 use crate::error::ErrorClass;
+use crate::rank::Mpi;
 use crate::rank::point::Message;
-use crate::rank::{Mpi, Window};
 
 /// The time that a process's own computing takes on the machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,7 +34,7 @@ pub(super) struct Server<'m, C> {
     pub(super) mpi: &'m Mpi<C>,
     pub(super) rank: Arc<Rank>,
     pub(super) requests: FxHashMap<u64, Pending<'m, C>>,
-    pub(super) windows: FxHashMap<u64, Window<'m, C>>,
+    pub(super) windows: FxHashMap<u64, WindowObject<'m, C>>,
     /// Messages that probes have taken, each with the communicator that it came over.
     pub(super) messages: FxHashMap<u64, (Message, Comm)>,
     pub(super) is_initialized: bool,
@@ -149,16 +150,15 @@ impl<C: Channel> Server<'_, C> {
         if let Some(handle) = a.of_number() {
             return Ok(handle);
         }
-        a.is_about_comm()?;
-        if a.call.name.ends_with("_errhandler") {
-            return a.rank.errors(a);
-        }
+        a.is_about()?;
         match a.call.chapter {
+            _ if a.call.name.ends_with("_errhandler") => a.rank.errors(a),
             Chapter::Environment => self.environment(a).await,
             Chapter::Point => self.point(a).await,
             Chapter::Collectives => self.collective(a).await,
             Chapter::Communicators => self.communicators(a).await,
             Chapter::Attributes => self.attributes(a).await,
+            Chapter::Windows => self.windows(a).await,
             Chapter::Topologies => self.topologies(a).await,
             Chapter::Processes => self.processes(a).await,
             Chapter::Sessions => self.sessions(a).await,
@@ -186,6 +186,9 @@ impl Rank {
         if let Some(handle) = a.of_number() {
             return Ok(handle);
         }
+        if a.call.name.ends_with("_errhandler") {
+            return self.errors(a);
+        }
         match a.call.chapter {
             Chapter::Point => self.statuses(a),
             Chapter::Communicators => self.of_comm(a),
@@ -194,6 +197,7 @@ impl Rank {
             Chapter::Types => self.types(a),
             Chapter::Operations => self.operations(a),
             Chapter::Attributes => self.attributes(a),
+            Chapter::Windows => self.of_window(a),
             Chapter::Info => self.infos(a),
             Chapter::Errors => self.errors(a),
             _ => self.unsupported(a),

@@ -1,0 +1,178 @@
+//! Accesses to windows, and the requests of those that have one.
+
+use super::arguments::{Arguments, Given};
+use super::rank::{Ended, Failure, SUCCESS};
+use super::request::Pending;
+use super::server::Server;
+use crate::buffer::Buffer;
+use crate::channel::Channel;
+use crate::error::ErrorClass;
+use crate::op::Op;
+use crate::rank::{PROC_NULL, Request, Target};
+
+/// The target of an access with its number.
+struct Place {
+    rank: u32,
+    target: Target,
+}
+
+impl Place {
+    /// Begins at the rank of the target, and ends at the displacement.
+    fn at(a: &mut Arguments<'_>) -> Result<Self, Failure> {
+        let (rank, displacement) = (a.peer()?, a.number());
+        let displacement = match rank {
+            PROC_NULL => 0,
+            _ => u64::try_from(displacement).map_err(|_| {
+                let text = format!("target_disp: {displacement} is negative");
+                Failure::new(ErrorClass::Disp, text)
+            })?,
+        };
+        let target = Target::at(rank, displacement);
+        Ok(Self { rank, target })
+    }
+
+    /// The same; a count and a datatype follow.
+    fn with_shape(a: &mut Arguments<'_>) -> Result<Self, Failure> {
+        let Self { rank, target } = Self::at(a)?;
+        let (count, datatype) = (a.count()?, a.datatype()?);
+        let target = target.with(count, &datatype);
+        Ok(Self { rank, target })
+    }
+}
+
+impl<'m, C: Channel> Server<'m, C> {
+    /// The calls that access other ranks' memory.
+    pub(super) async fn accesses(&mut self, a: &mut Arguments<'_>) -> Ended {
+        match a.call.name.trim_start_matches('R') {
+            "Put" | "put" => {
+                let (origin, place) = (a.buffer()?, Place::with_shape(a)?);
+                let handle = self.accessed(a, place.rank)?;
+                let window = &self.window(handle)?.window;
+                window.put(origin.buffer(), &place.target).await?;
+                self.gets_nothing(a, handle)
+            }
+            "Accumulate" | "accumulate" => {
+                let (origin, place) = (a.buffer()?, Place::with_shape(a)?);
+                let op = a.op()?;
+                let handle = self.accessed(a, place.rank)?;
+                let window = &self.window(handle)?.window;
+                let origin = origin.buffer();
+                window.accumulate(origin, &place.target, &op).await?;
+                self.gets_nothing(a, handle)
+            }
+            "Get" | "get" => {
+                let (result, place) = (a.buffer()?, Place::with_shape(a)?);
+                let handle = self.accessed(a, place.rank)?;
+                let window = &self.window(handle)?.window;
+                let request = window.get(result.room(), &place.target).await?;
+                self.gets(a, (handle, place.rank), request)
+            }
+            "Get_accumulate" | "get_accumulate" => {
+                let needs_origin = needs_operand(&a.op_at(10)?);
+                let origin = match needs_origin {
+                    true => Some(a.buffer()?),
+                    false => {
+                        a.no_buffer();
+                        None
+                    }
+                };
+                let (result, place) = (a.buffer()?, Place::with_shape(a)?);
+                self.fetches(a, origin, result, place).await
+            }
+            "Fetch_and_op" => {
+                let needs_origin = needs_operand(&a.op_at(5)?);
+                let (origin, result, datatype) = (a.address(), a.address(), a.datatype()?);
+                let one = |address| Given::new(a.rank, address, 1, &datatype);
+                let (origin, result) = (needs_origin.then(|| one(origin)), one(result));
+                let Place { rank, target } = Place::at(a)?;
+                let target = target.with(1, &datatype);
+                self.fetches(a, origin, result, Place { rank, target })
+                    .await
+            }
+            "Compare_and_swap" => {
+                let [new, compared, result] = [a.address(), a.address(), a.address()];
+                let datatype = a.datatype()?;
+                let one = |address| Given::new(a.rank, address, 1, &datatype);
+                let mut both = one(compared).buffer().packed()?;
+                both.extend(one(new).buffer().packed()?);
+                let both = Buffer::new(&both, 0, 2, &datatype);
+                let Place { rank, target } = Place::at(a)?;
+                let target = target.with(1, &datatype);
+                let handle = self.accessed(a, rank)?;
+                let window = &self.window(handle)?.window;
+                let room = one(result).room();
+                let request = window.compare_and_swap_any(both, room, &target).await?;
+                self.gets(a, (handle, rank), request)
+            }
+            _ => self.rank.of_window(a),
+        }
+    }
+
+    /// The accumulates that get what was there before, from the operation on.
+    async fn fetches(
+        &mut self,
+        a: &mut Arguments<'_>,
+        origin: Option<Given>,
+        result: Given,
+        place: Place,
+    ) -> Ended {
+        let op = a.op()?;
+        let handle = self.accessed(a, place.rank)?;
+        let window = &self.window(handle)?.window;
+        let nothing = result.clone().with_count(0);
+        let origin = origin.unwrap_or(nothing).buffer();
+        let room = result.room();
+        let request = window
+            .get_accumulate(origin, room, &place.target, &op)
+            .await?;
+        self.gets(a, (handle, place.rank), request)
+    }
+
+    /// The window that is to be accessed. An access that has a request is done when that is over,
+    /// and leaves as soon as it may.
+    fn accessed(&self, a: &mut Arguments<'_>, rank: u32) -> Result<u64, Failure> {
+        let handle = a.window()?;
+        if has_request(a) && rank != PROC_NULL {
+            self.window(handle)?.window.hasten(rank)?;
+        }
+        Ok(handle)
+    }
+
+    /// Ends a call whose access gets nothing: it is over here.
+    fn gets_nothing(&mut self, a: &mut Arguments<'_>, handle: u64) -> Ended {
+        if !has_request(a) {
+            return SUCCESS;
+        }
+        let request = self.window(handle)?.window.over()?;
+        let at = a.address();
+        self.begun(a, at, Pending::Call(request))
+    }
+
+    /// Ends a call whose access gets something, for which its request is waited for: by the
+    /// program, or by the next synchronization of the window.
+    fn gets(
+        &mut self,
+        a: &mut Arguments<'_>,
+        (handle, rank): (u64, u32),
+        request: Request<'m, 'static, C>,
+    ) -> Ended {
+        if has_request(a) {
+            let at = a.address();
+            return self.begun(a, at, Pending::Call(request));
+        }
+        if rank != PROC_NULL {
+            self.window_mut(handle)?.gets.push((rank, request));
+        }
+        SUCCESS
+    }
+}
+
+/// Returns whether the call gives a request.
+fn has_request(a: &Arguments<'_>) -> bool {
+    a.call.name.starts_with('R')
+}
+
+/// Returns whether an operation has an operand of the origin.
+fn needs_operand(op: &Op) -> bool {
+    !matches!(op, Op::NoOp)
+}
