@@ -13,7 +13,7 @@ use sme_mpi::error::{ErrorClass, Fault};
 
 use super::job::Shared;
 use super::slots::slot::{
-    CALLS, FINALIZED, INITIALIZED, INVOKES, RETURNED, RETURNS, STANDARD, Slot,
+    CALLS, FINALIZED, INITIALIZED, INVOKES, MPICH, RETURNED, RETURNS, STANDARD, Slot,
 };
 use super::slots::{pass, wait};
 
@@ -42,6 +42,8 @@ impl RankProcess {
     pub fn interface(&self) -> Interface {
         match self.slot.interface.load(Relaxed) {
             STANDARD => Interface::Standard,
+            MPICH => Interface::Mpich,
+            // A process may write what it likes.
             _ => Interface::Mpich,
         }
     }

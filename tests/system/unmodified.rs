@@ -89,6 +89,17 @@ fn calls_give_what_they_must_on_every_machine() {
     }
 }
 
+#[test]
+fn windows_give_what_they_must() {
+    let Some(program) = compiled("windows.c") else {
+        return;
+    };
+    for machine in ["scc", "sme-prototype"] {
+        let lines = lines(&format!("--machine {machine} -n 4"), &program);
+        assert_eq!(lines, ["windows: right"], "{machine}");
+    }
+}
+
 /// The programs in Fortran print nothing but what is wrong, and a line at the end.
 #[test]
 fn calls_in_fortran_give_what_they_must() {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::{env, mem, thread};
 
 use crate::slot::{
-    CALLS, ENDS, INVOKES, MEASURES, MOST_ARGUMENTS, MPICH, PROCESS, RETURNED, RETURNS, SIMULATOR,
+    CALLS, INVOKES, MEASURES, MOST_ARGUMENTS, MPICH, PROCESS, RETURNED, RETURNS, SIMULATOR,
     STANDARD, Slot, VARIABLE,
 };
 use crate::system;
@@ -69,7 +69,6 @@ fn make(number: u32, arguments: &[usize]) -> u64 {
                 slot.result.store(result, Relaxed);
                 pass(slot, RETURNED);
             }
-            ENDS => exit(slot.result.load(Relaxed) as i32),
             said => fail(&format!("the simulator says {said}")),
         }
     }

@@ -35,9 +35,6 @@ pub const INVOKES: u32 = 3;
 /// What the function returned: [`Slot::result`].
 pub const RETURNED: u32 = 4;
 
-/// The simulator wants the process to end with the status [`Slot::result`].
-pub const ENDS: u32 = 5;
-
 /// MPICH's interface.
 pub const MPICH: u32 = 0;
 
@@ -63,7 +60,7 @@ pub struct Slot {
     pub process_sleeps: AtomicU32,
     /// Whether the simulator does.
     pub simulator_sleeps: AtomicU32,
-    /// What who had the turn last wants: [`CALLS`] to [`ENDS`].
+    /// What who had the turn last wants: [`CALLS`] to [`RETURNED`].
     pub said: AtomicU32,
     /// The number of the call in the table.
     pub number: AtomicU32,

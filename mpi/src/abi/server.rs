@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::arguments::Arguments;
 use super::facts::{Chapter, Interface, Returned, Signature};
 use super::program::{Asked, Gone, Heard, Program};
-use super::rank::{About, Ended, Failure, Rank, SUCCESS};
+use super::rank::{About, Ended, Failure, Rank};
 use super::request::Pending;
 use super::window::WindowObject;
 use crate::channel::{Channel, Processor};
