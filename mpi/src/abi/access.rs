@@ -6,6 +6,7 @@ use super::request::Pending;
 use super::server::Server;
 use crate::buffer::Buffer;
 use crate::channel::Channel;
+use crate::datatype::Datatype;
 use crate::error::ErrorClass;
 use crate::op::Op;
 use crate::rank::{PROC_NULL, Request, Target};
@@ -14,6 +15,8 @@ use crate::rank::{PROC_NULL, Request, Target};
 struct Place {
     rank: u32,
     target: Target,
+    /// Whether it has no elements.
+    is_empty: bool,
 }
 
 impl Place {
@@ -27,16 +30,33 @@ impl Place {
                 Failure::new(ErrorClass::Disp, text)
             })?,
         };
-        let target = Target::at(rank, displacement);
-        Ok(Self { rank, target })
+        Ok(Self {
+            rank,
+            target: Target::at(rank, displacement),
+            is_empty: false,
+        })
+    }
+
+    /// `count` elements there.
+    fn of(self, count: i64, datatype: &Datatype) -> Self {
+        Self {
+            rank: self.rank,
+            target: self.target.with(count, datatype),
+            is_empty: count == 0,
+        }
     }
 
     /// The same; a count and a datatype follow.
     fn with_shape(a: &mut Arguments<'_>) -> Result<Self, Failure> {
-        let Self { rank, target } = Self::at(a)?;
+        let place = Self::at(a)?;
         let (count, datatype) = (a.count()?, a.datatype()?);
-        let target = target.with(count, &datatype);
-        Ok(Self { rank, target })
+        Ok(place.of(count, &datatype))
+    }
+
+    /// The operation of an accumulate, which follows: none where there is nothing to combine.
+    fn op(&self, a: &mut Arguments<'_>) -> Result<Op, Failure> {
+        let op = a.op()?;
+        Ok(if self.is_empty { Op::NoOp } else { op })
     }
 }
 
@@ -53,7 +73,7 @@ impl<'m, C: Channel> Server<'m, C> {
             }
             "Accumulate" | "accumulate" => {
                 let (origin, place) = (a.buffer()?, Place::with_shape(a)?);
-                let op = a.op()?;
+                let op = place.op(a)?;
                 let handle = self.accessed(a, place.rank)?;
                 let window = &self.window(handle)?.window;
                 let origin = origin.buffer();
@@ -84,10 +104,8 @@ impl<'m, C: Channel> Server<'m, C> {
                 let (origin, result, datatype) = (a.address(), a.address(), a.datatype()?);
                 let one = |address| Given::new(a.rank, address, 1, &datatype);
                 let (origin, result) = (needs_origin.then(|| one(origin)), one(result));
-                let Place { rank, target } = Place::at(a)?;
-                let target = target.with(1, &datatype);
-                self.fetches(a, origin, result, Place { rank, target })
-                    .await
+                let place = Place::at(a)?.of(1, &datatype);
+                self.fetches(a, origin, result, place).await
             }
             "Compare_and_swap" => {
                 let [new, compared, result] = [a.address(), a.address(), a.address()];
@@ -96,13 +114,14 @@ impl<'m, C: Channel> Server<'m, C> {
                 let mut both = one(compared).buffer().packed()?;
                 both.extend(one(new).buffer().packed()?);
                 let both = Buffer::new(&both, 0, 2, &datatype);
-                let Place { rank, target } = Place::at(a)?;
-                let target = target.with(1, &datatype);
-                let handle = self.accessed(a, rank)?;
+                let place = Place::at(a)?.of(1, &datatype);
+                let handle = self.accessed(a, place.rank)?;
                 let window = &self.window(handle)?.window;
                 let room = one(result).room();
-                let request = window.compare_and_swap_any(both, room, &target).await?;
-                self.gets(a, (handle, rank), request)
+                let request = window
+                    .compare_and_swap_any(both, room, &place.target)
+                    .await?;
+                self.gets(a, (handle, place.rank), request)
             }
             _ => self.rank.of_window(a),
         }
@@ -116,7 +135,7 @@ impl<'m, C: Channel> Server<'m, C> {
         result: Given,
         place: Place,
     ) -> Ended {
-        let op = a.op()?;
+        let op = place.op(a)?;
         let handle = self.accessed(a, place.rank)?;
         let window = &self.window(handle)?.window;
         let nothing = result.clone().with_count(0);
