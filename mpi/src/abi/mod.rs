@@ -6,8 +6,8 @@
 //! * [`program`]: the process of a rank.
 //! * `rank`, `objects`: a rank's memory, handles and functions.
 //! * `arguments`, `status`: what calls take and give.
-//! * [`server`]: the calls of a rank, one after the other; a file for each chapter of the table, and
-//!   `access` for those that access windows.
+//! * [`server`]: the calls of a rank, one after the other; a file for each chapter of the table,
+//!   and `access` for the calls that access windows.
 
 mod access;
 mod arguments;

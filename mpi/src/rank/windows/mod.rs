@@ -1,8 +1,9 @@
 //! Windows: one-sided communication (MPI-4.1, Ch. 12).
 //!
 //! The library has the memory of a window, unless a process outside has it; a rank reaches its own
-//! by [`Window::load`] and [`Window::store`]. A call that gets data returns a request: the data are in the buffer when it
-//! has been waited for, which a rank does when its epoch has ended, or a flush.
+//! by [`Window::load`] and [`Window::store`]. A call that gets data returns a request: the data are
+//! in the buffer when it has been waited for, which a rank does when its epoch has ended, after a
+//! flush, or after [`Window::hasten`].
 
 mod access;
 mod create;
