@@ -27,7 +27,7 @@ pub enum Use {
 
 /// The flags that take a file, as clap knows them, and the endings that a file has which is
 /// written.
-const FLAGS: [(&str, Use, &[&str]); 20] = [
+const FLAGS: [(&str, Use, &[&str]); 21] = [
     ("experiment", Use::Reads, &[]),
     ("explain_to", Use::Writes, &ROWS),
     ("figures", Use::Fills, &[]),
@@ -41,6 +41,7 @@ const FLAGS: [(&str, Use, &[&str]); 20] = [
     ("output", Use::Writes, &["csv", "json", "jsonl", "txt"]),
     ("per_thread", Use::Writes, &["csv"]),
     ("plot", Use::Writes, &["svg"]),
+    ("profile", Use::Writes, &ROWS),
     ("report", Use::Writes, &["html"]),
     ("result", Use::Writes, &["npy"]),
     ("stale_list", Use::Writes, &ROWS),

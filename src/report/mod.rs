@@ -21,6 +21,7 @@ pub mod explain;
 pub mod links;
 pub mod output;
 pub mod partial;
+pub mod profile;
 pub mod recognize;
 pub mod records;
 pub mod replace;

@@ -90,11 +90,11 @@ impl<C: Channel> Server<'_, C> {
                 let (_, object) = a.comm_object()?;
                 let (kind, key) = (a.number(), a.number() as i32);
                 a.info()?;
-                let channel = self.mpi.channel();
-                let node = channel.rank() / channel.per_node().max(1);
                 let of = a.interface();
+                let alone = self.mpi.channel().rank();
                 let color = match kind {
-                    _ if kind == of.constant("COMM_TYPE_SHARED") => Some(node),
+                    // A window in one memory is for one rank: the processes share none.
+                    _ if kind == of.constant("COMM_TYPE_SHARED") => Some(alone),
                     // There is no smaller piece of hardware that ranks could share.
                     _ if kind == of.constant("UNDEFINED") => None,
                     _ if kind == of.constant("COMM_TYPE_HW_UNGUIDED") => None,

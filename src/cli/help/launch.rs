@@ -15,4 +15,4 @@ Examples:
   sme mpi run -n 4 ./a.out
   sme mpi run --machine scc -n 48 --prefix ./a.out --size 1000
   sme mpi run --machine sme-prototype -n 8 --compute measured:20 python3 program.py
-  sme mpi run -n 16 --timeline calls.csv ./a.out";
+  sme mpi run -n 16 --timeline calls.csv --profile sums.csv ./a.out";

@@ -8,15 +8,18 @@ use std::time::Instant;
 use clap::Args;
 use sme_mpi::abi::Compute;
 
-use super::{MpiJob, channel_of_mpi, kept_of_pairs, most_ranks, stop};
+use super::{HEAD, MpiJob, channel_of_mpi, head, kept_of_pairs, most_ranks, stop};
 use crate::cli::args;
 use crate::cli::flags::{Heading, MachineFlags};
 use crate::cli::memory;
 use crate::cli::read::{self, Values};
 use crate::launch::{self, Failed, Start, Wrong};
 use crate::messages::job::{Job, Observe};
+use crate::report::Format;
 use crate::report::calls::write_calls;
 use crate::report::output::Output;
+use crate::report::profile;
+use crate::report::row::Cell;
 use crate::report::stop::{Stop, to_stderr};
 use crate::report::timeline;
 
@@ -51,6 +54,10 @@ pub struct RunFlags {
     /// for https://ui.perfetto.dev
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     timeline: Option<PathBuf>,
+    /// Write the time of all calls by call, peer and size of the message (up to a power of two),
+    /// summed over the ranks, the longest first: CSV, or JSON lines if FILE ends in .json or .jsonl
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    profile: Option<PathBuf>,
     /// The program and its arguments
     #[arg(
         value_name = "PROGRAM",
@@ -68,6 +75,7 @@ pub(super) struct Run {
     start: Start,
     compute: Compute,
     timeline: Option<PathBuf>,
+    profile: Option<PathBuf>,
 }
 
 impl RunFlags {
@@ -91,6 +99,7 @@ impl RunFlags {
             },
             compute,
             timeline: self.timeline.clone(),
+            profile: self.profile.clone(),
         })
     }
 }
@@ -119,16 +128,18 @@ impl MpiJob for Run {
     }
 
     fn run(&self) -> Result<(), Stop> {
-        let mut output = None;
-        if let Some(path) = &self.timeline {
-            output = Some(Output::file(timeline::FLAG, path)?);
-        }
+        let open = |flag, path: &Option<PathBuf>| match path {
+            Some(path) => Output::file(flag, path).map(Some),
+            None => Ok(None),
+        };
+        let output = open(timeline::FLAG, &self.timeline)?;
+        let profiled = open(profile::FLAG, &self.profile)?;
         let is_trace = self
             .timeline
             .as_ref()
             .is_some_and(|path| path.extension().is_some_and(|name| name == "pftrace"));
         let observe = Observe {
-            calls: output.is_some() && !is_trace,
+            calls: profiled.is_some() || output.is_some() && !is_trace,
             timeline: is_trace,
             critical_path: None,
         };
@@ -144,6 +155,12 @@ impl MpiJob for Run {
                 true => timeline::write(output, &observed.timeline)?,
                 false => write_calls(output, &observed.calls)?,
             }
+        }
+        if let (Some(output), Some(path)) = (profiled, &self.profile) {
+            let format = Format::of_file(path).unwrap_or(Format::Csv);
+            let (heading, mut cells) = ([&HEAD[..], &["ranks"]].concat(), head(&self.job));
+            cells.push(Cell::Count(self.job.ranks.into()));
+            profile::write(output, (&heading, &cells), &observed.calls, format)?;
         }
         to_stderr(&format!(
             "sme: {} ranks on {}: {} messages, {:.1} s here\n",
