@@ -103,7 +103,7 @@ mod tests {
             call("MPI_Send", 2, 16, 40),
             call("MPI_Send", 1, 0, 5),
         ];
-        let sum = |calls, bytes, ns| Sum {
+        let sum = |calls, bytes, ns: u64| Sum {
             calls,
             bytes,
             ps: 1000 * ns,
