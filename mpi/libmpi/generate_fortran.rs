@@ -89,11 +89,11 @@ struct Entry {
     parameters: Vec<String>,
     /// The lengths of its texts.
     lengths: Vec<String>,
-    /// What is done before the call.
+    /// Statements before the call.
     before: String,
-    /// What the call is given.
+    /// The arguments of the call.
     values: Vec<String>,
-    /// What is done after it.
+    /// Statements after it.
     after: String,
 }
 

@@ -63,7 +63,7 @@ pub enum Wrong {
     },
 }
 
-/// What the threads of a job share.
+/// The state that the threads of a job share.
 #[derive(Debug)]
 pub struct Shared {
     slots: Slots,
@@ -322,7 +322,7 @@ fn prefixed(
             }
             let mut whole = format!("[{rank}] ").into_bytes();
             whole.append(&mut line);
-            // Where nobody reads there is nothing to say.
+            // A reader that has gone away needs nothing.
             let _ = to.write_all(&whole);
         }
     })

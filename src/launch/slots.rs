@@ -96,7 +96,7 @@ pub fn wait(slot: &Slot, is_over: impl Fn() -> bool) -> bool {
             // What the process did last may have been a call.
             break slot.turn.load(SeqCst) == SIMULATOR;
         }
-        // Whatever wakes it, it looks again.
+        // It looks again for any reason that wakes it.
         let _ = futex::wait(&slot.turn, futex::Flags::empty(), PROCESS, Some(&longest));
     };
     slot.simulator_sleeps.store(0, Relaxed);

@@ -18,7 +18,7 @@ pub const FLAG: &str = "--profile";
 /// The columns behind those that name the machine.
 const KEYS: [&str; 6] = ["call", "peer", "bytes_up_to", "calls", "bytes", "time_us"];
 
-/// What calls have in common that are counted together.
+/// The properties by which calls are counted together.
 type Kind = (&'static str, Option<u32>, u64);
 
 /// The calls of a kind.

@@ -236,7 +236,7 @@ subroutine frees(extra, error)
   error = MPI_SUCCESS
 end subroutine
 
-! Its cancellation, which nobody asks for.
+! Its cancellation, which is never asked for.
 subroutine cancels(extra, complete, error)
   use mpi
   integer :: error

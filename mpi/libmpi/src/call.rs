@@ -81,7 +81,7 @@ fn invoke(slot: &Slot) -> u64 {
     let address = slot.function.load(Relaxed) as usize;
     type Function = extern "C" fn(u64, u64, u64, u64, u64, u64) -> u64;
     // SAFETY: the address is one that the program gave the library for a function with at most six
-    // arguments, all of them words or addresses; such a function leaves alone what it does not take.
+    // arguments, all of them words or addresses; it leaves alone what it does not take.
     let function = unsafe { mem::transmute::<usize, Function>(address) };
     function(a, b, c, d, e, f)
 }

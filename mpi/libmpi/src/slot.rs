@@ -1,8 +1,8 @@
 //! The memory that a rank's process shares with the simulator: whose turn it is, and what the other
 //! one is told. The library of the process and the simulator are both built from this file.
 //!
-//! The process and the simulator take turns. Who has the turn writes, sets [`Slot::turn`], and waits
-//! until it is its own again; so the other words need no order of their own.
+//! The process and the simulator take turns. The one that has the turn writes, sets [`Slot::turn`],
+//! and waits until the turn is its own again; so the other words need no order of their own.
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -32,7 +32,7 @@ pub const RETURNS: u32 = 2;
 /// [`Slot::values`].
 pub const INVOKES: u32 = 3;
 
-/// What the function returned: [`Slot::result`].
+/// The function has returned [`Slot::result`].
 pub const RETURNED: u32 = 4;
 
 /// MPICH's interface.
@@ -60,7 +60,7 @@ pub struct Slot {
     pub process_sleeps: AtomicU32,
     /// Whether the simulator does.
     pub simulator_sleeps: AtomicU32,
-    /// What who had the turn last wants: [`CALLS`] to [`RETURNED`].
+    /// The reason for the last turn: [`CALLS`] to [`RETURNED`].
     pub said: AtomicU32,
     /// The number of the call in the table.
     pub number: AtomicU32,
@@ -68,7 +68,7 @@ pub struct Slot {
     pub process: AtomicU32,
     /// The interface that its program was compiled for.
     pub interface: AtomicU32,
-    /// What the simulator wants of the process from the beginning: [`MEASURES`].
+    /// Options that the simulator sets before the process begins: [`MEASURES`].
     pub options: AtomicU32,
     /// 0, [`INITIALIZED`] or [`FINALIZED`].
     pub state: AtomicU32,

@@ -14,7 +14,7 @@ struct Timespec {
     nanoseconds: c_long,
 }
 
-/// What dladdr tells of an address.
+/// The answer of dladdr about an address.
 #[repr(C)]
 struct Found {
     file: *const c_char,
@@ -123,7 +123,7 @@ pub fn is_loaded_as(begin: &str) -> bool {
         name: ptr::null(),
         address: ptr::null_mut(),
     };
-    // SAFETY: the address is that of a function of this library; the place is that of what is found.
+    // SAFETY: the address is that of a function here; the place is that of what is found.
     let is_found = unsafe { dladdr(is_loaded_as as *const c_void, &raw mut found) } != 0;
     if !is_found || found.file.is_null() {
         return false;

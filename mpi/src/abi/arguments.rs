@@ -284,7 +284,7 @@ impl<'r> Arguments<'r> {
         Ok(())
     }
 
-    /// What `takes` says of the arguments from the `place`th on, which come later.
+    /// The result of `takes` for the arguments from the `place`th on, which come later.
     fn ahead<T>(&mut self, place: usize, takes: impl FnOnce(&mut Self) -> T) -> T {
         let next = std::mem::replace(&mut self.next, place);
         let taken = takes(self);

@@ -327,7 +327,7 @@ fn no_key(number: i64) -> Failure {
 }
 
 impl Objects {
-    /// What has the attributes that a call of this name is about.
+    /// The object whose attributes a call of this name is about.
     fn object(&mut self, call: &str, handle: u64) -> Result<&mut Object, Failure> {
         let (class, what, found) = match call.split('_').next() {
             Some("Type") => {

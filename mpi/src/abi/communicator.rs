@@ -89,17 +89,20 @@ impl<C: Channel> Server<'_, C> {
             "Comm_split_type" => {
                 let (_, object) = a.comm_object()?;
                 let (kind, key) = (a.number(), a.number() as i32);
-                a.info()?;
+                let info = a.info()?;
+                let wants_memory = info.get("mpi_hw_resource_type")? == Some("mpi_shared_memory");
                 let of = a.interface();
                 let alone = self.mpi.channel().rank();
+                let is_guided = ["COMM_TYPE_HW_GUIDED", "COMM_TYPE_RESOURCE_GUIDED"]
+                    .iter()
+                    .any(|name| kind == of.constant(name));
                 let color = match kind {
                     // A window in one memory is for one rank: the processes share none.
                     _ if kind == of.constant("COMM_TYPE_SHARED") => Some(alone),
                     // There is no smaller piece of hardware that ranks could share.
                     _ if kind == of.constant("UNDEFINED") => None,
                     _ if kind == of.constant("COMM_TYPE_HW_UNGUIDED") => None,
-                    _ if kind == of.constant("COMM_TYPE_HW_GUIDED") => None,
-                    _ if kind == of.constant("COMM_TYPE_RESOURCE_GUIDED") => None,
+                    _ if is_guided => Some(alone).filter(|_| wants_memory),
                     _ => {
                         let text = format!("split_type: {kind} is none");
                         return Err(Failure::new(ErrorClass::Arg, text));

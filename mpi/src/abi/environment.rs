@@ -25,6 +25,29 @@ const FORTRAN: [(&str, u32); 4] = [
     ("mpi_double_precision_size", 8),
 ];
 
+/// Fortran's types that need not be there.
+const OPTIONAL: [&str; 19] = [
+    "logical1",
+    "logical2",
+    "logical4",
+    "logical8",
+    "logical16",
+    "integer1",
+    "integer2",
+    "integer4",
+    "integer8",
+    "integer16",
+    "real2",
+    "real4",
+    "real8",
+    "real16",
+    "complex4",
+    "complex8",
+    "complex16",
+    "complex32",
+    "double_complex",
+];
+
 /// The name of a node, of which there are so many.
 fn processor(machine: &str, node: u32) -> String {
     format!("{machine}-{node}")
@@ -100,22 +123,30 @@ impl<C: Channel> Server<'_, C> {
                 SUCCESS
             }
             "Abi_get_info" => {
-                let sizes = ["mpi_aint_size", "mpi_count_size", "mpi_offset_size"];
-                self.sizes(a, &sizes.map(|name| (name, 8)))
+                let mut info = Info::new();
+                for name in ["mpi_aint_size", "mpi_count_size", "mpi_offset_size"] {
+                    info.set(name, "8")?;
+                }
+                self.rank.gives_info(a, info)?;
+                SUCCESS
             }
-            "Abi_get_fortran_info" => self.sizes(a, &FORTRAN),
+            "Abi_get_fortran_info" => {
+                let mut info = Info::new();
+                for (name, bytes) in FORTRAN {
+                    info.set(name, &bytes.to_string())?;
+                }
+                let of = a.interface();
+                for name in OPTIONAL {
+                    let handle = of.handle(&name.to_uppercase());
+                    let is_there = self.rank.objects.lock().types.contains_key(&handle);
+                    let key = format!("mpi_{name}_supported");
+                    info.set(&key, &is_there.to_string())?;
+                }
+                self.rank.gives_info(a, info)?;
+                SUCCESS
+            }
             _ => self.rank.unsupported(a),
         }
-    }
-
-    /// Gives the program an info object with sizes in bytes.
-    fn sizes(&self, a: &mut Arguments<'_>, sizes: &[(&str, u32)]) -> Ended {
-        let mut info = Info::new();
-        for (name, bytes) in sizes {
-            info.set(name, &bytes.to_string())?;
-        }
-        self.rank.gives_info(a, info)?;
-        SUCCESS
     }
 
     fn name(&self, a: &mut Arguments<'_>, text: &str, room: &str) -> Ended {

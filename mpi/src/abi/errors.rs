@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::arguments::Arguments;
-use super::objects::{Kind, Object, Objects, no_such};
+use super::objects::{Codes, Kind, Object, Objects, no_such};
 use super::rank::{Ended, Failure, Rank, SUCCESS};
 use crate::error::ErrorClass;
 
@@ -97,15 +97,29 @@ impl Rank {
             }
             "Remove_error_class" | "Remove_error_code" => {
                 let code = a.number();
-                let removed = self.objects.lock().codes.classes.remove(&code);
-                removed.ok_or_else(|| {
-                    let text = format!("errorcode: {code} has not been added");
-                    Failure::new(ErrorClass::Arg, text)
-                })?;
+                let mut objects = self.objects.lock();
+                let Codes {
+                    classes, strings, ..
+                } = &mut objects.codes;
+                // One that has a string, or codes, is still in use.
+                let has_string = strings.get(&code).is_some_and(|text| !text.is_empty());
+                let mut others = classes.iter().filter(|&(&other, _)| other != code);
+                let has_codes = others.any(|(_, &class)| class == code);
+                if has_string || has_codes || classes.remove(&code).is_none() {
+                    let text = format!("errorcode: {code} is in use, or has not been added");
+                    return Err(Failure::new(ErrorClass::Arg, text));
+                }
+                strings.remove(&code);
             }
             "Remove_error_string" => {
                 let code = a.number();
-                self.objects.lock().codes.strings.remove(&code);
+                let mut objects = self.objects.lock();
+                let text = objects.codes.strings.get_mut(&code);
+                let text = text.filter(|text| !text.is_empty()).ok_or_else(|| {
+                    let text = format!("errorcode: {code} has no string");
+                    Failure::new(ErrorClass::Arg, text)
+                })?;
+                text.clear();
             }
             _ => return self.unsupported(a),
         }

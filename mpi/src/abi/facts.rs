@@ -1,4 +1,4 @@
-//! The tables of facts about MPI's C interface: `mpi/facts/calls.txt` and `mpi/facts/constants.txt`.
+//! The tables of facts about MPI's C interface: `mpi/facts/calls.txt`, `mpi/facts/constants.txt`.
 
 use std::sync::LazyLock;
 

@@ -18,12 +18,12 @@ use super::rank::Failure;
 #[derive(Clone, Debug)]
 pub(super) struct CommObject {
     pub(super) comm: Comm,
-    /// What its calls have in common with those of a window, a datatype.
+    /// The properties that windows and datatypes have as well.
     pub(super) object: Object,
     pub(super) info: Info,
 }
 
-/// What communicators, windows and datatypes have.
+/// The properties that communicators, windows and datatypes have.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Object {
     pub(super) name: String,
@@ -85,7 +85,7 @@ pub(super) struct Objects {
     pub(super) infos: FxHashMap<u64, Info>,
     /// The functions of error handlers.
     pub(super) handlers: FxHashMap<u64, u64>,
-    /// What windows have like communicators.
+    /// The properties that windows have like communicators.
     pub(super) windows: FxHashMap<u64, Object>,
     pub(super) sessions: FxHashMap<u64, Object>,
     pub(super) keys: FxHashMap<i64, Key>,

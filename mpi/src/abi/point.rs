@@ -156,17 +156,15 @@ impl<'m, C: Channel> Server<'m, C> {
                     _ => return Err(no_such(ErrorClass::Request, "generalized request", handle)),
                 }
             }
-            "Buffer_attach" => {
-                let (address, bytes) = (a.address(), a.count()?);
-                self.mpi.attach_buffer(bytes as u64)?;
-                self.attached = Some((address, bytes as u64));
+            "Buffer_attach" => return self.attach(a, 0).await,
+            "Buffer_detach" => return self.detach(a, 0).await,
+            "Comm_attach_buffer" | "Session_attach_buffer" => {
+                let to = a.handle();
+                return self.attach(a, to).await;
             }
-            "Buffer_detach" => {
-                let (address, size) = (a.address(), a.out());
-                self.mpi.detach_buffer().await?;
-                let (begin, bytes) = self.attached.take().unwrap_or_default();
-                self.rank.put_numbers(address, &[begin as i64], 8)?;
-                a.put(size, bytes as i64)?;
+            "Comm_detach_buffer" | "Session_detach_buffer" => {
+                let from = a.handle();
+                return self.detach(a, from).await;
             }
             "Buffer_iflush" | "Comm_iflush_buffer" | "Session_iflush_buffer" => {
                 if a.call.name != "Buffer_iflush" {
@@ -181,6 +179,40 @@ impl<'m, C: Channel> Server<'m, C> {
             "Buffer_flush" | "Comm_flush_buffer" | "Session_flush_buffer" => self.mpi.drain().await,
             _ => return self.rank.statuses(a),
         }
+        SUCCESS
+    }
+
+    /// Attaches room for buffered sends to an object. There is one room, as large as all of these
+    /// together.
+    async fn attach(&mut self, a: &mut Arguments<'_>, to: u64) -> Ended {
+        let (address, bytes) = (a.address(), a.count()? as u64);
+        if self.attached.contains_key(&to) {
+            let text = "buffer: a buffer is attached already";
+            return Err(Failure::new(ErrorClass::Buffer, text));
+        }
+        let before: u64 = self.attached.values().map(|(_, bytes)| bytes).sum();
+        if before > 0 {
+            self.mpi.detach_buffer().await?;
+        }
+        self.mpi.attach_buffer(before.saturating_add(bytes))?;
+        self.attached.insert(to, (address, bytes));
+        SUCCESS
+    }
+
+    /// Detaches the room of an object when all that is in it has left.
+    async fn detach(&mut self, a: &mut Arguments<'_>, from: u64) -> Ended {
+        let (address, size) = (a.address(), a.out());
+        let Some((begin, bytes)) = self.attached.remove(&from) else {
+            let text = "buffer: no buffer is attached";
+            return Err(Failure::new(ErrorClass::Buffer, text));
+        };
+        self.mpi.detach_buffer().await?;
+        let left: u64 = self.attached.values().map(|(_, bytes)| bytes).sum();
+        if left > 0 {
+            self.mpi.attach_buffer(left)?;
+        }
+        self.rank.put_numbers(address, &[begin as i64], 8)?;
+        a.put(size, bytes as i64)?;
         SUCCESS
     }
 

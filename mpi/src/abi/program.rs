@@ -17,7 +17,7 @@ pub struct Asked {
     pub computed_ns: u64,
 }
 
-/// What a process says while it calls one of its functions.
+/// The news of a process that calls one of its functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// The function has returned this.

@@ -18,11 +18,11 @@ pub struct Rank {
     pub interface: Interface,
     /// The objects behind its handles.
     pub(super) objects: Mutex<Objects>,
-    /// What the call that it makes is about: its error handler is told of errors.
+    /// The subject of the call that it makes, whose error handler is told of errors.
     pub(super) about: Mutex<About>,
 }
 
-/// What a call is about.
+/// The subject of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum About {
     /// None of these.

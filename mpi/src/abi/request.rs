@@ -14,7 +14,7 @@ use crate::rank::communicators::Duplicating;
 use crate::rank::persistent::Persistent;
 use crate::rank::{Request, Sent, Status};
 
-/// What stands behind the handle of a request.
+/// The call, or calls, behind the handle of a request.
 pub(super) enum Pending<'m, C> {
     /// A call that has begun.
     Call(Request<'m, 'static, C>),

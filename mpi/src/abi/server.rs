@@ -22,7 +22,7 @@ use crate::rank::point::Message;
 pub enum Compute {
     /// None.
     Zero,
-    /// What its thread took here, times this factor.
+    /// The time that its thread took here, times this factor.
     Measured(f64),
 }
 
@@ -41,8 +41,9 @@ pub(super) struct Server<'m, C> {
     pub(super) is_finalized: bool,
     /// The level of threads that the program has asked for.
     pub(super) threads: i64,
-    /// The room for buffered sends that the program has attached.
-    pub(super) attached: Option<(u64, u64)>,
+    /// The room for buffered sends that the program has attached: to a communicator, to a session,
+    /// or (0) to the process.
+    pub(super) attached: FxHashMap<u64, (u64, u64)>,
 }
 
 /// Performs the calls of a process until it ends. Returns whether it has called MPI_Finalize, or
@@ -66,7 +67,7 @@ pub async fn serve<C: Channel>(
         is_initialized: false,
         is_finalized: false,
         threads: 0,
-        attached: None,
+        attached: FxHashMap::default(),
     };
     server.begins();
     let mut asked = Ok(first);

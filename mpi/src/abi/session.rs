@@ -69,6 +69,7 @@ impl<C: Channel> Server<'_, C> {
                 };
                 self.made(a, at, made, handler)?;
             }
+            name if name.ends_with("buffer") => return self.point(a).await,
             _ => return self.rank.sessions(a),
         }
         SUCCESS

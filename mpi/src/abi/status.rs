@@ -106,12 +106,15 @@ impl Rank {
     }
 
     /// Writes the status of a message to an address; the error there stays as it is, as calls with
-    /// one status leave it.
+    /// one status leave it. An empty status has none (MPI-4.1, Sec. 3.7.3).
     pub(super) fn put_message(&self, address: u64, status: &Status) -> Result<(), Failure> {
         if self.is_ignored(address) {
             return Ok(());
         }
-        let error = self.status(address)?.error;
+        let error = match *status == Status::EMPTY {
+            true => 0,
+            false => self.status(address)?.error,
+        };
         let fields = Fields::of(status, self.interface);
         self.put_status(address, Fields { error, ..fields })
     }

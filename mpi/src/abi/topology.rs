@@ -211,10 +211,10 @@ impl Rank {
                 let grid = grid(&comm)?;
                 let direction = usize::try_from(direction).unwrap_or(usize::MAX);
                 let (source, destination) = grid.shift(comm.rank(), direction, steps)?;
-                let nobody = a.interface().constant("PROC_NULL");
+                let no_process = a.interface().constant("PROC_NULL");
                 let (first, second) = (a.out(), a.out());
-                a.put(first, source.map_or(nobody, i64::from))?;
-                a.put(second, destination.map_or(nobody, i64::from))?;
+                a.put(first, source.map_or(no_process, i64::from))?;
+                a.put(second, destination.map_or(no_process, i64::from))?;
             }
             "Cart_map" => {
                 let (comm, count) = (a.comm()?, a.length()?);

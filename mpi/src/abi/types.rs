@@ -357,7 +357,7 @@ impl Rank {
         Ok(numbers.first().copied().unwrap_or_default())
     }
 
-    /// The format external32: big-endian, `long` with 4 bytes... which is not there.
+    /// The calls of the format external32, which the library does not have.
     fn externals(&self, a: &mut Arguments<'_>) -> Ended {
         self.unsupported(a)
     }

@@ -19,7 +19,7 @@ pub enum Memory {
         process: Arc<dyn Outside>,
         /// The first byte in it.
         address: u64,
-        /// How many.
+        /// The number of bytes.
         bytes: u64,
     },
 }

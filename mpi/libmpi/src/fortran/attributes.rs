@@ -81,7 +81,7 @@ entries! {
     }
 }
 
-/// What the value of an attribute is in C.
+/// The form of an attribute's value in C.
 enum Value {
     /// The value.
     Itself,

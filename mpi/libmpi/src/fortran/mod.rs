@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicI32, AtomicU8};
 const UNDEFINED: i32 = -32766;
 
 // A program that names these common blocks has them itself, and the loader lets this library use
-// the program's. Nobody reads or writes what is in them.
+// the program's. Their contents are neither read nor written.
 
 /// The variables MPI_BOTTOM, MPI_IN_PLACE and MPI_STATUS_IGNORE, which is 5 long.
 #[allow(non_upper_case_globals)]
@@ -59,7 +59,7 @@ pub static mpifcmb5_: AtomicI32 = AtomicI32::new(0);
 #[unsafe(no_mangle)]
 pub static mpifcmb9_: AtomicI32 = AtomicI32::new(0);
 
-/// What C has for a place: the address itself, unless it is that of a variable that stands for
+/// The value that C has for a place: the address itself, unless it is that of a variable that stands for
 /// something else.
 fn place(at: usize) -> usize {
     let first = (&raw const mpipriv1_) as usize;

@@ -99,7 +99,7 @@ fn is_root(comm: usize, root: usize) -> bool {
 /// Texts as C has them: addresses, with a null pointer behind them.
 #[derive(Debug)]
 struct List {
-    /// What the addresses are of.
+    /// The kind of thing at the addresses.
     _texts: Vec<Text>,
     addresses: Vec<usize>,
 }
