@@ -14,10 +14,10 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use sme_mpi::abi::process::Services;
 use tempfile::TempDir;
 
-use super::library;
 use super::process::RankProcess;
 use super::slots::slot::{FINALIZED, INITIALIZED, MEASURES};
 use super::slots::{Slots, wake_simulator};
+use super::{interface, library};
 
 /// A program, and how its processes are started.
 #[derive(Clone, Debug)]
@@ -182,6 +182,10 @@ impl Processes {
             program: program.to_string_lossy().into_owned(),
             why: error.to_string(),
         };
+        if interface::is_for_open_mpi(&program) {
+            let why = "it was compiled for Open MPI; compile it with MPICH's mpicc or mpifort";
+            return Err(failed(io::Error::other(why)));
+        }
         let library = library::laid_down().map_err(failed)?;
         let slots = Slots::new(start.ranks).map_err(failed)?;
         let ranks = start.ranks as usize;

@@ -1,11 +1,13 @@
 //! MPI programs as they are: a process for each rank, whose calls are performed on the simulated
 //! machine.
 //!
+//! * `interface`: the interface that a program was compiled for.
 //! * `library`: the library that the processes find, carried within this program.
 //! * `slots`: the memory that the simulator shares with them.
 //! * `process`: a process, as its calls see it.
 //! * `job`: the processes of a job, started and watched.
 
+mod interface;
 mod job;
 mod library;
 mod process;

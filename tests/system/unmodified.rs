@@ -1,10 +1,14 @@
 //! MPI programs as they are: compiled by MPICH's compilers, and run on simulated machines.
 
+use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use tempfile::TempDir;
+
+use sme::mpi::abi::facts::{CALLS, Interface, Returned, Signature};
 
 use crate::command::{skipped, text};
 
@@ -16,6 +20,24 @@ fn compiler(language: &str) -> Option<String> {
         let shown = Command::new(name).arg("-show").output();
         shown.is_ok_and(|shown| text(&shown.stdout).contains("mpich"))
     })
+}
+
+/// A name in the directory of programs that no other file has.
+fn new_file() -> PathBuf {
+    let file = tempfile::Builder::new().tempfile_in(directory()).unwrap();
+    file.into_temp_path().keep().unwrap()
+}
+
+/// Runs a compiler, which must succeed.
+fn compile(compiler: &str, arguments: &[&OsStr]) {
+    let output = Command::new(compiler).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+/// A file of `tests/programs`.
+fn source_of(name: &str) -> PathBuf {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    programs.join(name)
 }
 
 /// Where programs are compiled to, once.
@@ -35,17 +57,9 @@ fn compiled(source: &str) -> Option<PathBuf> {
         skipped("mpich");
         return None;
     };
-    let program = tempfile::Builder::new().tempfile_in(directory()).unwrap();
-    let path = program.into_temp_path().keep().unwrap();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/programs")
-        .join(source);
-    let output = Command::new(compiler)
-        .arg("-o")
-        .args([&path, &source])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    let path = new_file();
+    let source = source_of(source);
+    compile(&compiler, &["-o".as_ref(), path.as_ref(), source.as_ref()]);
     Some(path)
 }
 
@@ -192,4 +206,103 @@ fn a_program_needs_the_simulator() {
         assert_eq!(refused.status.code(), Some(2), "{flags}");
         assert!(text(&refused.stderr).contains(why), "{flags}");
     }
+}
+
+/// A C header of MPI-5.0's interface, made of the tables of calls and constants.
+fn header() -> String {
+    let handles = [
+        ("comm", "Comm", "COMM_"),
+        ("group", "Group", "GROUP_"),
+        ("type", "Datatype", ""),
+        ("op", "Op", ""),
+        ("request", "Request", "REQUEST_"),
+        ("message", "Message", "MESSAGE_"),
+        ("win", "Win", "WIN_NULL"),
+        ("file", "File", "FILE_"),
+        ("info", "Info", "INFO_"),
+        ("errhandler", "Errhandler", "ERR"),
+        ("session", "Session", "SESSION_"),
+    ];
+    let mut text = String::from(
+        "typedef struct { int MPI_SOURCE, MPI_TAG, MPI_ERROR, MPI_internal[5]; } MPI_Status;\n\
+         typedef long MPI_Aint, MPI_Count, MPI_Offset;\n",
+    );
+    for (_, name, _) in handles {
+        text += &format!("typedef struct MPI_ABI_{name} *MPI_{name};\n");
+    }
+    // The handles that the programs of the tests name, by their kinds; all other constants are
+    // numbers, or addresses.
+    let kind = |name: &str| match name {
+        "COMM_WORLD" | "COMM_SELF" | "COMM_NULL" => "MPI_Comm",
+        "INT" | "DOUBLE" | "LONG" | "LONG_DOUBLE" | "BYTE" | "CHAR" | "UNSIGNED" | "INT64_T"
+        | "AINT" | "DATATYPE_NULL" | "LONG_LONG" | "FLOAT" | "SHORT" | "UINT64_T" => "MPI_Datatype",
+        "SUM" | "MAX" | "MIN" | "PROD" | "REPLACE" | "NO_OP" | "BOR" | "BXOR" => "MPI_Op",
+        "REQUEST_NULL" => "MPI_Request",
+        "MESSAGE_NULL" | "MESSAGE_NO_PROC" => "MPI_Message",
+        "GROUP_NULL" | "GROUP_EMPTY" => "MPI_Group",
+        "WIN_NULL" => "MPI_Win",
+        "INFO_NULL" => "MPI_Info",
+        "ERRORS_RETURN" | "ERRORS_ARE_FATAL" => "MPI_Errhandler",
+        "IN_PLACE" | "BOTTOM" => "void *",
+        "STATUS_IGNORE" | "STATUSES_IGNORE" => "MPI_Status *",
+        name if name.ends_with("_FN") => "void *",
+        _ => "int",
+    };
+    for (name, value) in Interface::Standard.constants() {
+        let cast = kind(name);
+        let word = if cast == "int" { "" } else { "(long)" };
+        text += &format!("#define MPI_{name} (({cast}){word}{value})\n");
+    }
+    for call in CALLS.iter() {
+        let returned = match call.returned {
+            Returned::Real => "double",
+            Returned::Word => "long",
+            Returned::Code => "int",
+        };
+        // Words of any kind are taken as they come.
+        text += &format!("{returned} {}();\n", call.full_name());
+    }
+    text
+}
+
+#[test]
+fn programs_of_the_standard_interface_run_alike() {
+    if Command::new("gcc").arg("--version").output().is_err() {
+        return skipped("gcc");
+    }
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("mpi.h"), header()).unwrap();
+    let library = place.path().join("libmpi_abi.so.1");
+    let stubs = place.path().join("stubs.c");
+    let stub = |call: &Signature| format!("long {}() {{ return 0; }}\n", call.full_name());
+    fs::write(&stubs, CALLS.iter().map(stub).collect::<String>()).unwrap();
+    let name = "-Wl,-soname,libmpi_abi.so.1";
+    let shared = ["-shared", name, "-o"].map(OsStr::new);
+    let files = [library.as_ref(), stubs.as_ref()];
+    compile("gcc", &[&shared[..], &files].concat());
+    let program = new_file();
+    let include = format!("-I{}", place.path().display());
+    let flags = [include.as_str(), "-w", "-std=gnu99", "-o"].map(OsStr::new);
+    let source = source_of("calls.c");
+    let files = [program.as_ref(), source.as_ref(), library.as_ref()];
+    compile("gcc", &[&flags[..], &files].concat());
+    let lines_of = |program: &Path| lines("--machine scc -n 4", program);
+    let standard = lines_of(&program);
+    assert!(
+        standard.iter().all(|line| line.starts_with("rank ")),
+        "{standard:?}"
+    );
+    // The same call costs the same, however its handles look.
+    if let Some(mpich) = compiled("calls.c") {
+        assert_eq!(standard, lines_of(&mpich));
+    }
+}
+
+#[test]
+fn programs_of_open_mpi_are_refused() {
+    let program = new_file();
+    fs::write(&program, b"\x7fELF and so on\0libmpi.so.40\0libc.so.6\0").unwrap();
+    let refused = run("-n 2", &program, &[]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("it was compiled for Open MPI"));
 }
