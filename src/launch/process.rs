@@ -13,7 +13,8 @@ use sme_mpi::error::{ErrorClass, Fault};
 
 use super::job::Shared;
 use super::slots::slot::{
-    CALLS, FINALIZED, INITIALIZED, INVOKES, MPICH, RETURNED, RETURNS, STANDARD, Slot,
+    CALLS, COMPUTES, FINALIZED, INITIALIZED, INVOKES, MOST_ARGUMENTS, MPICH, RETURNED, RETURNS,
+    STANDARD, Slot,
 };
 use super::slots::{pass, wait};
 
@@ -59,9 +60,13 @@ impl RankProcess {
 
     fn asked(&self) -> Asked {
         let slot = self.slot;
+        let number = slot.number.load(Relaxed);
+        let values: [u64; MOST_ARGUMENTS] =
+            std::array::from_fn(|place| slot.values[place].load(Relaxed));
         Asked {
-            number: slot.number.load(Relaxed) as usize,
-            values: std::array::from_fn(|place| slot.values[place].load(Relaxed)),
+            number: number as usize,
+            values,
+            computes_s: (number == COMPUTES).then(|| f64::from_bits(values[0])),
             computed_ns: slot.computed_ns.load(Relaxed),
         }
     }

@@ -145,6 +145,17 @@ fn times_are_the_same_in_every_repetition() {
 }
 
 #[test]
+fn declared_time_passes_if_it_is_asked_for() {
+    let Some(program) = compiled("declared.c") else {
+        return;
+    };
+    let declared = lines("--machine scc -n 2 --compute declared", &program);
+    assert_eq!(declared, ["0.2500", "0.5000"]);
+    let none = lines("--machine scc -n 2", &program);
+    assert_eq!(none, ["0.0000", "0.0000"]);
+}
+
+#[test]
 fn every_end_is_clear() {
     let Some(program) = compiled("ends.c") else {
         return;

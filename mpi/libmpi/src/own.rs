@@ -3,8 +3,8 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::call::connected;
-use crate::slot::{FINALIZED, INITIALIZED};
+use crate::call::{call, connected};
+use crate::slot::{COMPUTES, FINALIZED, INITIALIZED};
 use crate::system;
 
 /// A call under its two names.
@@ -88,6 +88,12 @@ calls! {
     MPI_Pcontrol PMPI_Pcontrol(_level: c_int) -> c_int {
         0
     }
+}
+
+/// Declares that the program computes for so many seconds (`include/sme.h`).
+#[unsafe(no_mangle)]
+pub extern "C" fn sme_compute(seconds: f64) {
+    call(COMPUTES, &[seconds.to_bits() as usize]);
 }
 
 /// The function for attributes that duplicates share (MPI_COMM_DUP_FN) in MPICH's interface.

@@ -35,6 +35,9 @@ pub const INVOKES: u32 = 3;
 /// The function has returned [`Slot::result`].
 pub const RETURNED: u32 = 4;
 
+/// The number of a call that is not MPI's: the program computes for so many seconds.
+pub const COMPUTES: u32 = u32::MAX;
+
 /// MPICH's interface.
 pub const MPICH: u32 = 0;
 

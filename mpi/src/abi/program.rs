@@ -6,19 +6,21 @@ use super::process::Services;
 use crate::buffer::Outside;
 
 /// A call that a process makes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Asked {
     /// The number of the call in the table.
     pub number: usize,
     /// Its arguments, as words.
     pub values: [u64; 16],
+    /// The seconds for which the program says that it computes, if that is what it calls for.
+    pub computes_s: Option<f64>,
     /// The time for which the process has computed since it began, in nanoseconds, if it is
     /// measured.
     pub computed_ns: u64,
 }
 
 /// The news of a process that calls one of its functions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Heard {
     /// The function has returned this.
     Returned(u64),

@@ -24,6 +24,8 @@ pub enum Compute {
     Zero,
     /// The time that its thread took here, times this factor.
     Measured(f64),
+    /// The time that the program declares.
+    Declared,
 }
 
 /// The result of a function of the program's.
@@ -79,6 +81,17 @@ pub async fn serve<C: Channel>(
             let ps = (ns as f64 * 1e3 * factor) as u64;
             mpi.channel().processor().computes(ps).await;
         }
+        if let Some(seconds) = call.computes_s {
+            if compute == Compute::Declared {
+                mpi.channel()
+                    .processor()
+                    .computes(picoseconds(seconds))
+                    .await;
+            }
+            rank.program.answer(0);
+            asked = rank.program.next();
+            continue;
+        }
         match server.result(call).await {
             Ok(result) => rank.program.answer(result),
             Err(Gone) => break,
@@ -86,6 +99,12 @@ pub async fn serve<C: Channel>(
         asked = rank.program.next();
     }
     server.is_finalized || !server.is_initialized
+}
+
+/// Seconds as picoseconds; none of what is no time.
+fn picoseconds(seconds: f64) -> u64 {
+    // Saturates; what is not a number becomes 0.
+    (seconds * 1e12) as u64
 }
 
 impl<C: Channel> Server<'_, C> {

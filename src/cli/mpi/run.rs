@@ -42,8 +42,9 @@ pub struct RunFlags {
         allow_negative_numbers = true
     )]
     ranks: String,
-    /// Time of the program's own computing: zero, so that only communication costs; or measured,
-    /// what its thread takes here, or measured:FACTOR, so many times as much
+    /// Time of the program's own computing: zero, so that only communication costs; declared, as
+    /// the program says by sme_compute (include/sme.h); measured, what its thread takes here, or
+    /// measured:FACTOR, so many times as much
     #[arg(long, value_name = "HOW", default_value = "zero")]
     compute: String,
     /// Begin each line of output with the rank that wrote it
@@ -95,7 +96,7 @@ impl RunFlags {
                 command: self.command.clone(),
                 ranks,
                 has_prefix: self.prefix,
-                measures: compute != Compute::Zero,
+                measures: matches!(compute, Compute::Measured(_)),
             },
             compute,
             timeline: self.timeline.clone(),
@@ -109,6 +110,7 @@ fn compute(text: &str) -> Result<Compute, Stop> {
     const FLAG: &str = "--compute";
     match text.split_once(':') {
         None if text == "zero" => Ok(Compute::Zero),
+        None if text == "declared" => Ok(Compute::Declared),
         None if text == "measured" => Ok(Compute::Measured(1.0)),
         Some(("measured", factor)) => {
             let factor = read::real(FLAG, factor, &(1e-6..=1e6))?;
@@ -116,7 +118,7 @@ fn compute(text: &str) -> Result<Compute, Stop> {
         }
         _ => Err(Stop::flag(
             FLAG,
-            format!("{text} is neither zero nor measured nor measured:FACTOR"),
+            format!("{text} is neither zero, declared, measured nor measured:FACTOR"),
         )),
     }
 }
