@@ -86,6 +86,9 @@ impl RankProcess {
     }
 }
 
+/// The most bytes of a process's memory that are read at a time.
+const PIECE_BYTES: usize = 1 << 20;
+
 fn no_memory(address: u64, bytes: usize) -> Fault {
     let text = format!("there are no {bytes} bytes at address {address:#x}");
     Fault::new(ErrorClass::Buffer, "buf", text)
@@ -99,10 +102,17 @@ impl Outside for RankProcess {
     ) -> Result<(), Fault> {
         let memory = self.memory()?;
         for (address, bytes) in blocks {
-            let begin = into.len();
-            into.resize(begin + bytes, 0);
-            let read = memory.read_exact_at(&mut into[begin..], address);
-            read.map_err(|_| no_memory(address, bytes))?;
+            let none = || no_memory(address, bytes);
+            // Piece by piece: a program may speak of more memory than there is.
+            for from in (0..bytes).step_by(PIECE_BYTES) {
+                let piece = PIECE_BYTES.min(bytes - from);
+                let begin = into.len();
+                into.try_reserve(piece).map_err(|_| none())?;
+                into.resize(begin + piece, 0);
+                let at = address.wrapping_add(from as u64);
+                let read = memory.read_exact_at(&mut into[begin..], at);
+                read.map_err(|_| none())?;
+            }
         }
         Ok(())
     }

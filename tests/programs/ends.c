@@ -8,6 +8,7 @@ int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "";
     int rank;
+    MPI_Datatype type;
     if (!strcmp(how, "early"))
         return 0;
     MPI_Init(&argc, &argv);
@@ -23,6 +24,16 @@ int main(int argc, char **argv)
             exit(0);
         if (!strcmp(how, "error"))
             MPI_Send(&rank, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
+        if (!strcmp(how, "huge"))
+            MPI_Send(&rank, 2147483647, MPI_LONG_LONG, 0, 0, MPI_COMM_WORLD);
+        if (!strcmp(how, "wild"))
+            MPI_Send((void *)8, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+        if (!strcmp(how, "null"))
+            MPI_Comm_size(MPI_COMM_WORLD, NULL);
+        if (!strcmp(how, "handle"))
+            MPI_Barrier((MPI_Comm)12345);
+        if (!strcmp(how, "type"))
+            MPI_Type_vector(1 << 30, 1 << 30, 1 << 30, MPI_LONG_LONG, &type);
         if (!strcmp(how, "fork") && fork() == 0)
             MPI_Comm_rank(MPI_COMM_WORLD, &rank);
         if (!strcmp(how, "exec"))

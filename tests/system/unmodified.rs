@@ -179,6 +179,27 @@ fn every_end_is_clear() {
             1,
             "sme: rank 1: MPI_Send: dest: there is no rank 99 among 3 (MPI_ERR_RANK)\n",
         ),
+        (
+            "huge",
+            1,
+            "sme: rank 1: MPI_Send: buf: there are no 17179869176 bytes at address",
+        ),
+        (
+            "wild",
+            1,
+            "sme: rank 1: MPI_Send: buf: there are no 4 bytes at address 0x8",
+        ),
+        (
+            "null",
+            1,
+            "sme: rank 1: MPI_Comm_size: a null pointer (MPI_ERR_ARG)",
+        ),
+        (
+            "handle",
+            1,
+            "sme: rank 1: MPI_Barrier: 0x3039 is no communicator (MPI_ERR_COMM)",
+        ),
+        ("type", 1, "sme: rank 1: MPI_Type_vector: "),
         ("deadlock", 1, "in MPI_Recv from rank 0"),
         ("fork", 0, "sme mpi: a forked process makes a call"),
         ("early", 0, "3 ranks on sme-prototype: 0 messages"),
