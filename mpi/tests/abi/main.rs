@@ -1,0 +1,249 @@
+//! The calls of programs in C, with arguments that make no sense: each ends with an answer, and
+//! none with a panic.
+
+// What fails here fails the test.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use proptest::prelude::*;
+use sme_mpi::abi::facts::{CALLS, Interface};
+use sme_mpi::abi::process::Services;
+use sme_mpi::abi::program::{Asked, Gone, Heard, Program};
+use sme_mpi::abi::{Compute, serve};
+use sme_mpi::buffer::Outside;
+use sme_mpi::error::{ErrorClass, Fault};
+use sme_mpi::rank::Mpi;
+use sme_mpi::wires::{Setting, run};
+
+/// The address at which the memory of the program begins, and its length.
+const BASE: u64 = 0x10_0000;
+const BYTES: usize = 1 << 14;
+
+/// Memory of words that may be handles, counts or addresses, and a list of calls to make.
+#[derive(Debug)]
+struct Script {
+    memory: Mutex<Vec<u8>>,
+    scratch: Mutex<[u64; 64]>,
+    calls: Mutex<std::vec::IntoIter<Asked>>,
+    answers: Mutex<Vec<u64>>,
+    services: Services,
+}
+
+impl Script {
+    fn new(words: &[u64], calls: Vec<Asked>) -> Self {
+        let bytes = words.iter().cycle().flat_map(|word| word.to_le_bytes());
+        Self {
+            memory: Mutex::new(bytes.take(BYTES).collect()),
+            scratch: Mutex::new([0; 64]),
+            calls: Mutex::new(calls.into_iter()),
+            answers: Mutex::default(),
+            services: Services::default(),
+        }
+    }
+
+    /// The place of a block in memory.
+    fn place(address: u64, bytes: usize) -> Result<std::ops::Range<usize>, Fault> {
+        let begin = address.checked_sub(BASE).filter(|&at| at < BYTES as u64);
+        let begin = begin.map(|begin| begin as usize);
+        let range = begin.and_then(|begin| Some(begin..begin.checked_add(bytes)?));
+        let range = range.filter(|range| range.end <= BYTES);
+        range.ok_or_else(|| Fault::new(ErrorClass::Buffer, "buf", "no such memory"))
+    }
+}
+
+impl Outside for Script {
+    fn read(
+        &self,
+        blocks: &mut dyn Iterator<Item = (u64, usize)>,
+        into: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        let memory = self.memory.lock();
+        for (address, bytes) in blocks {
+            into.extend_from_slice(&memory[Self::place(address, bytes)?]);
+        }
+        Ok(())
+    }
+
+    fn write(
+        &self,
+        blocks: &mut dyn Iterator<Item = (u64, usize)>,
+        bytes: &[u8],
+    ) -> Result<(), Fault> {
+        let mut memory = self.memory.lock();
+        let mut left = bytes;
+        for (address, bytes) in blocks {
+            let (now, later) = left.split_at(bytes.min(left.len()));
+            memory[Self::place(address, now.len())?].copy_from_slice(now);
+            left = later;
+            if left.is_empty() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Program for Script {
+    fn next(&self) -> Result<Asked, Gone> {
+        self.calls.lock().next().ok_or(Gone)
+    }
+
+    fn answer(&self, result: u64) {
+        self.answers.lock().push(result);
+    }
+
+    fn invoke(&self, _: u64, _: &[u64]) {}
+
+    fn hear(&self) -> Result<Heard, Gone> {
+        Ok(Heard::Returned(BASE))
+    }
+
+    fn scratch(&self, place: usize, words: &[u64]) -> u64 {
+        let mut scratch = self.scratch.lock();
+        for (word, &value) in scratch.iter_mut().skip(place).zip(words) {
+            *word = value;
+        }
+        BASE + 8 * place as u64
+    }
+
+    fn scratched(&self, place: usize) -> u64 {
+        self.scratch.lock()[place]
+    }
+
+    fn allocator(&self) -> [u64; 2] {
+        [BASE, BASE]
+    }
+
+    fn services(&self) -> &Services {
+        &self.services
+    }
+
+    fn is_initialized(&self) {}
+
+    fn is_finalized(&self) {}
+
+    fn abort(&self, _: i32, _: String) {}
+
+    fn tell(&self, _: String) {}
+}
+
+/// The number of the call with this name.
+fn number(name: &str) -> usize {
+    CALLS.iter().position(|call| call.name == name).unwrap()
+}
+
+fn asked(number: usize, values: [u64; 16]) -> Asked {
+    Asked {
+        number,
+        values,
+        computes_s: None,
+        computed_ns: 0,
+    }
+}
+
+/// Words that a call may take for something: constants, small numbers, addresses, anything.
+fn word(interface: Interface) -> impl Strategy<Value = u64> {
+    let constants: Vec<u64> = interface
+        .constants()
+        .map(|(_, value)| value as u64)
+        .collect();
+    let handles = [
+        "COMM_WORLD",
+        "COMM_SELF",
+        "INT",
+        "DOUBLE_INT",
+        "BYTE",
+        "SUM",
+        "MAXLOC",
+        "GROUP_EMPTY",
+        "INFO_NULL",
+        "IN_PLACE",
+        "PROC_NULL",
+        "ANY_SOURCE",
+    ];
+    let handles: Vec<u64> = handles.iter().map(|name| interface.handle(name)).collect();
+    prop_oneof![
+        6 => prop::sample::select(handles),
+        1 => prop::sample::select(constants),
+        4 => 0..5u64,
+        4 => (0..BYTES as u64 + 64).prop_map(|at| BASE + at),
+        1 => prop::sample::select(vec![u64::MAX, i32::MAX as u64, 1 << 40, 0x8400_1001, 0x4000_1001]),
+        1 => any::<u64>(),
+    ]
+}
+
+/// Makes `calls`, each a number and words, behind MPI_Init with errors that return; the results of
+/// those that ended, as far as the last run had come.
+fn performs(
+    interface: Interface,
+    words: &[u64],
+    calls: Vec<(usize, [u64; 16])>,
+) -> (Vec<u64>, Vec<u8>) {
+    let returns = interface.handle("ERRORS_RETURN");
+    let begins = ["COMM_WORLD", "COMM_SELF"].map(|comm| {
+        let mut values = [0; 16];
+        values[..2].copy_from_slice(&[interface.handle(comm), returns]);
+        asked(number("Comm_set_errhandler"), values)
+    });
+    let calls = calls
+        .into_iter()
+        .map(|(number, values)| asked(number, values));
+    let init = asked(number("Init"), [0; 16]);
+    let all: Vec<Asked> = begins.into_iter().chain([init]).chain(calls).collect();
+    let last: Arc<Mutex<Arc<Script>>> = Arc::new(Mutex::new(Arc::new(Script::new(words, vec![]))));
+    // A call that waits for ever ends with an error: that there is nothing to wait for.
+    let _ = run(1, Setting { room: 64, seed: 1 }, |wire| {
+        let script = Arc::new(Script::new(words, all.clone()));
+        *last.lock() = Arc::clone(&script);
+        async move {
+            let mpi = Mpi::new(wire);
+            serve(&mpi, script, || interface, Compute::Zero).await
+        }
+    });
+    let last = last.lock();
+    (last.answers.lock().clone(), last.memory.lock().clone())
+}
+
+#[test]
+fn calls_give_their_results() {
+    for interface in [Interface::Mpich, Interface::Standard] {
+        let world = interface.handle("COMM_WORLD");
+        let mut values = [0; 16];
+        values[..2].copy_from_slice(&[world, BASE + 8]);
+        let calls = vec![
+            (number("Comm_size"), values),
+            (number("Comm_size"), [0; 16]),
+            (number("Barrier"), values),
+        ];
+        let (answers, memory) = performs(interface, &[7], calls);
+        let wrong = interface.constant("ERR_COMM") as u64;
+        assert_eq!(answers, [0, 0, 0, 0, wrong, 0], "{interface:?}");
+        assert_eq!(
+            memory[..16],
+            [7, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn no_call_panics(
+        (interface, words, calls) in prop::sample::select(vec![Interface::Mpich, Interface::Standard])
+            .prop_flat_map(|interface| {
+                let values = prop::collection::vec(word(interface), 16);
+                let values = values.prop_map(|values| <[u64; 16]>::try_from(values).unwrap());
+                let call = (0..CALLS.len(), values);
+                (
+                    Just(interface),
+                    prop::collection::vec(word(interface), 1..64),
+                    prop::collection::vec(call, 1..12),
+                )
+            }),
+    ) {
+        performs(interface, &words, calls);
+    }
+}
