@@ -36,7 +36,8 @@ fn main() {
         "cargo::rustc-env=SME_COMMIT={}",
         commit().unwrap_or_default()
     );
-    if env::var_os("CARGO_FEATURE_CLI").is_some() {
+    let is_linux = env::var("CARGO_CFG_TARGET_OS").is_ok_and(|name| name == "linux");
+    if is_linux && env::var_os("CARGO_FEATURE_CLI").is_some() {
         library();
     }
 }

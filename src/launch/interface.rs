@@ -11,8 +11,8 @@ const ELF: &[u8] = b"\x7fELF";
 /// The name of Open MPI's library among those that a program needs, as its file has it.
 const OPEN_MPI: &[u8] = b"\0libmpi.so.40\0";
 
-/// Returns whether a program was compiled for Open MPI, whose interface is another one: it would find
-/// that library, and each of its ranks would be alone in its world.
+/// Returns whether a program was compiled for Open MPI, whose interface is another one: it would
+/// find that library, and each of its ranks would be alone in its world.
 pub fn is_for_open_mpi(program: &OsStr) -> bool {
     // A program that cannot be read says so when it is started.
     let file = found(program).and_then(|path| fs::read(path).ok());

@@ -167,8 +167,8 @@ fn when(reached: u32) -> &'static str {
 pub struct Processes {
     shared: Arc<Shared>,
     watchers: Vec<JoinHandle<()>>,
-    /// Removed when the processes have ended.
-    _library: TempDir,
+    /// The directory of the library, removed when the processes have ended.
+    library: TempDir,
 }
 
 impl Processes {
@@ -202,7 +202,7 @@ impl Processes {
         let mut processes = Self {
             shared,
             watchers: Vec::new(),
-            _library: library,
+            library,
         };
         for rank in 0..start.ranks {
             // The processes that have been started are ended when this is dropped.
@@ -220,7 +220,7 @@ impl Processes {
         command.args(start.command.iter().skip(1));
         let (name, value) = shared.slots.variable(rank);
         command.env(name, value);
-        let library = self._library.path();
+        let library = self.library.path();
         let paths = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
         let paths = std::iter::once(library.to_owned()).chain(std::env::split_paths(&paths));
         let paths = std::env::join_paths(paths).map_err(io::Error::other)?;

@@ -14,8 +14,8 @@ const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libmpi.so"));
 /// The name under which it is laid down: MPICH's.
 const NAME: &str = "libmpi.so.12";
 
-/// Its other names: of the standard interface, of MPICH's libraries for Fortran and C++ as MPICH and
-/// as distributions call them, and those that programs which load it themselves look for.
+/// Its other names: of the standard interface, of MPICH's libraries for Fortran and C++ as MPICH
+/// and distributions call them, and those that programs look for which load it themselves.
 const OTHER_NAMES: [&str; 9] = [
     "libmpi_abi.so.1",
     "libmpi_abi.so",

@@ -15,7 +15,6 @@ mod slots;
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use sme_mpi::abi::program::Program;
 use sme_mpi::abi::{Compute, serve};
 
@@ -50,10 +49,9 @@ pub fn run(
     let ranks: Vec<_> = (0..start.ranks)
         .map(|rank| Arc::new(processes.of(rank)))
         .collect();
-    let ranks = Mutex::new(ranks);
     let ranks = Arc::new(ranks);
     let ran = job.run_mpi(observe, move |mpi, _| {
-        let process = Arc::clone(&ranks.lock()[mpi.world().rank() as usize]);
+        let process = Arc::clone(&ranks[mpi.world().rank() as usize]);
         async move {
             let program: Arc<dyn Program> = Arc::clone(&process) as _;
             let interface = || process.interface();

@@ -93,7 +93,7 @@ pub fn wait(slot: &Slot, is_over: impl Fn() -> bool) -> bool {
             break true;
         }
         if is_over() {
-            // What the process did last may have been a call.
+            // The process may have made a call before it ended.
             break slot.turn.load(SeqCst) == SIMULATOR;
         }
         // It looks again for any reason that wakes it.

@@ -1,7 +1,7 @@
 //! The library that MPI programs find under the name of `libmpi.so.12` (MPICH's interface) or
 //! `libmpi_abi.so.1` (that of MPI-5.0) when `sme mpi run` starts them. It knows nothing of MPI:
-//! each entry point hands its number and its arguments, as they are, to the simulator, which reads and
-//! writes the process's memory and performs the call on the simulated machine.
+//! each entry point hands its number and its arguments, as they are, to the simulator, which reads
+//! and writes the process's memory and performs the call on the simulated machine.
 //!
 //! * `slot`: the memory that a process shares with the simulator.
 //! * `call`: a call, from the process's side.

@@ -43,7 +43,8 @@ unsafe extern "C" {
 
 #[cfg(target_arch = "x86_64")]
 const FUTEX: c_long = 202;
-#[cfg(target_arch = "aarch64")]
+/// The number in the kernel's common table, which all but the oldest architectures have.
+#[cfg(not(target_arch = "x86_64"))]
 const FUTEX: c_long = 98;
 
 const FUTEX_WAIT: c_int = 0;

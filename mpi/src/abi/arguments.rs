@@ -253,19 +253,24 @@ impl<'r> Arguments<'r> {
 
     /// A communicator, which the call is about from now on.
     pub(super) fn comm_object(&mut self) -> Result<(u64, CommObject), Failure> {
+        self.comm_with(CommObject::clone)
+    }
+
+    /// A communicator, which the call is about from now on.
+    pub(super) fn comm(&mut self) -> Result<Comm, Failure> {
+        Ok(self.comm_with(|object| object.comm.clone())?.1)
+    }
+
+    /// A communicator's handle and the part of its object that `part` takes.
+    fn comm_with<T>(&mut self, part: impl FnOnce(&CommObject) -> T) -> Result<(u64, T), Failure> {
         let handle = self.handle();
-        let found = self.rank.objects.lock().comms.get(&handle).cloned();
+        let found = self.rank.objects.lock().comms.get(&handle).map(part);
         let found = found.ok_or_else(|| no_such(ErrorClass::Comm, "communicator", handle))?;
         let mut about = self.rank.about.lock();
         if *about == About::Nothing {
             *about = About::Comm(handle);
         }
         Ok((handle, found))
-    }
-
-    /// A communicator, which the call is about from now on.
-    pub(super) fn comm(&mut self) -> Result<Comm, Failure> {
-        Ok(self.comm_object()?.1.comm)
     }
 
     /// A window, which the call is about from now on.
@@ -343,20 +348,26 @@ impl<'r> Arguments<'r> {
 
     /// The datatype behind a handle.
     pub(super) fn type_behind(&self, handle: u64) -> Result<TypeObject, Failure> {
-        let found = self.rank.objects.lock().types.get(&handle).cloned();
+        self.type_with(handle, TypeObject::clone)
+    }
+
+    /// The part of a datatype's object that `part` takes.
+    fn type_with<T>(&self, handle: u64, part: impl FnOnce(&TypeObject) -> T) -> Result<T, Failure> {
+        let found = self.rank.objects.lock().types.get(&handle).map(part);
         found.ok_or_else(|| no_such(ErrorClass::Type, "datatype", handle))
     }
 
     /// A datatype.
     pub(super) fn datatype(&mut self) -> Result<Datatype, Failure> {
-        Ok(self.type_object()?.1.datatype)
+        let handle = self.handle();
+        self.type_with(handle, |object| object.datatype.clone())
     }
 
     /// `count` datatypes in memory.
     pub(super) fn datatypes(&mut self, count: usize) -> Result<Vec<Datatype>, Failure> {
         let address = self.address();
         let handles = self.handles_at(address, count)?;
-        let datatype = |&handle: &u64| Ok(self.type_behind(handle)?.datatype);
+        let datatype = |&handle: &u64| self.type_with(handle, |object| object.datatype.clone());
         handles.iter().map(datatype).collect()
     }
 
@@ -390,7 +401,7 @@ impl<'r> Arguments<'r> {
         let address = self.address();
         let is_in_place = address == self.interface().handle("IN_PLACE");
         if is_in_place {
-            // What stands behind it says nothing.
+            // The count and the datatype behind it say nothing.
             self.skip();
             self.skip();
             let byte = Datatype::from(Basic::Byte);
@@ -461,7 +472,7 @@ impl<'r> Arguments<'r> {
         self.tag().map(Tag::Is)
     }
 
-    /// Gives an object of the rank's a handle of this kind, and writes it to an address.
+    /// A handle of this kind that no object of the rank's has.
     pub(super) fn new_handle(&self, kind: Kind) -> u64 {
         self.rank.objects.lock().handle(kind)
     }

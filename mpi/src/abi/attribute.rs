@@ -8,13 +8,11 @@ use std::sync::Arc;
 use super::arguments::Arguments;
 use super::facts::Interface;
 use super::objects::{Key, Object, Objects, no_such};
+use super::program::place;
 use super::rank::{Ended, Failure, Rank, SUCCESS};
 use super::server::Server;
 use crate::channel::Channel;
 use crate::error::ErrorClass;
-
-/// The place among the words for functions where what they are given lies.
-const PLACE: usize = 8;
 
 /// The function of the standard interface whose value duplicates share (MPI_COMM_DUP_FN).
 const SHARES: u64 = 1;
@@ -109,7 +107,7 @@ impl Rank {
             0 => Copy::None,
             SHARES if self.interface == Interface::Standard => Copy::Same,
             function => {
-                let at = self.program.scratch(PLACE, &[value, 0]);
+                let at = self.program.scratch(place::COPY, &[value, 0]);
                 let arguments = [handle, number as u64, key.extra, value, at, at + 8];
                 Copy::Asks((function, arguments))
             }
@@ -119,8 +117,8 @@ impl Rank {
     /// The copy that a function has told of, if it wants one.
     fn copied(&self, code: u64, number: i64) -> Result<Option<(i64, u64)>, Failure> {
         match code as i32 {
-            0 if self.program.scratched(PLACE + 1) as u32 != 0 => {
-                Ok(Some((number, self.program.scratched(PLACE))))
+            0 if self.program.scratched(place::COPY + 1) as u32 != 0 => {
+                Ok(Some((number, self.program.scratched(place::COPY))))
             }
             0 => Ok(None),
             code => Err(Failure::Code(code)),
@@ -217,14 +215,15 @@ impl Rank {
         match name.contains("get") {
             true => {
                 let (at, flag) = (a.address(), a.out());
-                let found = self.objects.lock().object(name, handle)?.clone();
+                self.objects.lock().object(name, handle)?;
                 let value = match self.predefined(name, handle, number) {
                     Some(value) => Some(value),
                     None => {
                         if self.key(number).is_none() {
                             return Err(no_key(number));
                         }
-                        let mut all = found.attributes.iter();
+                        let mut objects = self.objects.lock();
+                        let mut all = objects.object(name, handle)?.attributes.iter();
                         all.find(|(key, _)| *key == number).map(|&(_, value)| value)
                     }
                 };
@@ -311,16 +310,12 @@ impl Rank {
             ("UNIVERSE_SIZE", objects.universe),
             ("LASTUSEDCODE", last),
         ];
-        let place = known
-            .iter()
-            .position(|(name, _)| of.constant(name) == number)?;
-        let value = known[place].1;
-        Some(self.program.scratch(ATTRIBUTES + place, &[value as u64]))
+        let mut known = (0..).zip(known);
+        let (at, (_, value)) = known.find(|(_, (name, _))| of.constant(name) == number)?;
+        let words = [value as u64];
+        Some(self.program.scratch(place::PREDEFINED + at, &words))
     }
 }
-
-/// The place among the words for functions where the values of predefined attributes lie.
-pub(super) const ATTRIBUTES: usize = 32;
 
 fn no_key(number: i64) -> Failure {
     Failure::new(ErrorClass::Keyval, format!("keyval: {number} is none"))

@@ -173,7 +173,7 @@ impl<C: Channel> Server<'_, C> {
             let text = "MPI_Init has not been called, or MPI_Finalize has";
             return Err(Failure::new(ErrorClass::Other, text));
         }
-        // What is attached to the rank's own communicator ends first (MPI-4.1, Sec. 11.2.4).
+        // The attributes of the rank's own communicator end first (MPI-4.1, Sec. 11.2.4).
         let own = self.rank.interface.handle("COMM_SELF");
         let attached = {
             let mut objects = self.rank.objects.lock();

@@ -148,8 +148,7 @@ impl Rank {
     fn calls_handler(self: &Arc<Self>, handler: u64, object: u64, code: i64) -> Ended {
         let function = self.objects.lock().handlers.get(&handler).copied();
         if let Some(function) = function {
-            let at = self.program.scratch(0, &[object, code as u64]);
-            self.invoke(function, &[at, at + 8])?;
+            self.tells_handler(function, object, code)?;
             return SUCCESS;
         }
         if handler == self.interface.handle("ERRORS_RETURN") {

@@ -4,13 +4,11 @@ use std::sync::Arc;
 
 use super::arguments::Arguments;
 use super::objects::{Kind, OpObject, no_such};
+use super::program::place;
 use super::rank::{Ended, Failure, Rank, SUCCESS};
 use crate::datatype::{Datatype, pack};
 use crate::error::ErrorClass;
 use crate::op::Op;
-
-/// The place among the words for functions where a count and a datatype's handle lie.
-const PLACE: usize = 12;
 
 impl Rank {
     /// The calls about operations.
@@ -90,7 +88,9 @@ impl Rank {
         spread(into, second)?;
         let handle = self.objects.lock().handle_of_type(datatype);
         let handle = handle.unwrap_or_else(|| self.interface.handle("DATATYPE_NULL"));
-        let at = self.program.scratch(PLACE, &[count as u64, handle]);
+        let at = self
+            .program
+            .scratch(place::OPERATION, &[count as u64, handle]);
         self.invoke(function, &[origin(first), origin(second), at, at + 8])?;
         let memory = self.read(second, bytes as usize)?;
         let mut packed = Vec::with_capacity(into.len());

@@ -170,7 +170,7 @@ impl<'m, C: Channel> Server<'m, C> {
                 if a.call.name != "Buffer_iflush" {
                     a.skip();
                 }
-                // What is in the buffer leaves at once: there is nothing to wait for.
+                // The messages in the buffer leave at once: there is nothing to wait for.
                 self.mpi.drain().await;
                 let over = Pending::Call(Request::null(self.mpi));
                 let at = a.address();

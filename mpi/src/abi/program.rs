@@ -28,6 +28,20 @@ pub enum Heard {
     Calls(Asked),
 }
 
+/// The places, among the words that functions are given the address of, of what they are told.
+pub(super) mod place {
+    /// An object's handle and a code, for an error handler.
+    pub const ERROR: usize = 0;
+    /// The copy of an attribute, and whether there is one.
+    pub const COPY: usize = 8;
+    /// A count and a datatype's handle, for an operation.
+    pub const OPERATION: usize = 12;
+    /// The status of a generalized request.
+    pub const STATUS: usize = 16;
+    /// The values of predefined attributes, which stay.
+    pub const PREDEFINED: usize = 32;
+}
+
 /// The process has ended, or is to end: nothing more can be asked of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::arguments::Arguments;
 use super::facts::{Chapter, Interface, Returned, Signature};
-use super::program::{Asked, Gone, Heard, Program};
+use super::program::{Asked, Gone, Heard, Program, place};
 use super::rank::{About, Ended, Failure, Rank};
 use super::request::Pending;
 use super::window::WindowObject;
@@ -81,21 +81,18 @@ pub async fn serve<C: Channel>(
             let ps = (ns as f64 * 1e3 * factor) as u64;
             mpi.channel().processor().computes(ps).await;
         }
-        if let Some(seconds) = call.computes_s {
-            if compute == Compute::Declared {
-                mpi.channel()
-                    .processor()
-                    .computes(picoseconds(seconds))
-                    .await;
+        let result = match call.computes_s {
+            None => server.result(call).await,
+            Some(seconds) => {
+                if compute == Compute::Declared {
+                    let processor = mpi.channel().processor();
+                    processor.computes(picoseconds(seconds)).await;
+                }
+                Ok(0)
             }
-            rank.program.answer(0);
-            asked = rank.program.next();
-            continue;
-        }
-        match server.result(call).await {
-            Ok(result) => rank.program.answer(result),
-            Err(Gone) => break,
-        }
+        };
+        let Ok(result) = result else { break };
+        rank.program.answer(result);
         asked = rank.program.next();
     }
     server.is_finalized || !server.is_initialized
@@ -256,15 +253,25 @@ impl Rank {
                 About::Nothing => self.interface.handle("COMM_SELF"),
                 About::Comm(handle) | About::Window(handle) => handle,
             };
-            let at = self.program.scratch(0, &[object, code as u64]);
-            let told = self.invoke(function, &[at, at + 8]);
-            return told.map(|_| code as u64).map_err(|_| Gone);
+            let told = self.tells_handler(function, object, code);
+            return told.map(|()| code as u64).map_err(|_| Gone);
         }
         let name = call.full_name();
         let class = self.name_of_code(code);
         let why = format!("{name}: {text} ({class})");
         self.program.abort(code as i32, why);
         Err(Gone)
+    }
+
+    /// Calls the function of an error handler, which is told of an object and of a code.
+    pub(super) fn tells_handler(
+        self: &Arc<Self>,
+        function: u64,
+        object: u64,
+        code: i64,
+    ) -> Result<(), Failure> {
+        let at = self.program.scratch(place::ERROR, &[object, code as u64]);
+        self.invoke(function, &[at, at + 8]).map(drop)
     }
 
     /// The error handler of what a call is about.

@@ -363,7 +363,7 @@ impl<'m, C: Channel> Server<'m, C> {
                 self.window(handle)?.window.unlock_all().await?;
                 self.lands("MPI_Win_unlock_all", handle, None).await
             }
-            // What is done at the target is done here.
+            // An access that is over at the target is over here.
             "Win_flush" | "Win_flush_local" => {
                 let (rank, handle) = (a.peer()?, a.window()?);
                 if rank == PROC_NULL {

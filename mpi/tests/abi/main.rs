@@ -1,7 +1,7 @@
 //! The calls of programs in C, with arguments that make no sense: each ends with an answer, and
 //! none with a panic.
 
-// What fails here fails the test.
+// A failure here fails the test.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;

@@ -291,7 +291,7 @@ fn hastened_accesses_need_no_end_of_their_epoch() {
             assert_eq!(refused, Err(ErrorClass::RmaSync));
             for round in 0..2 {
                 window.lock(other, true).await?;
-                // What was begun before leaves with it.
+                // Accesses that were begun before leave with it.
                 let value = [u64::from(10 * other + round)];
                 window.put(&value, &Target::at(other, 0)).await?;
                 window.hasten(other)?;
@@ -309,7 +309,7 @@ fn hastened_accesses_need_no_end_of_their_epoch() {
     }
 }
 
-/// Targets are ranks of the window, whatever these are in the job.
+/// Targets are ranks of the window, not of the job.
 #[test]
 fn windows_over_a_part_of_the_ranks_have_ranks_of_their_own() {
     for sync in Synchronization::ALL {

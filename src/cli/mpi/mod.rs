@@ -148,13 +148,18 @@ struct WatchFlags {
 impl WatchFlags {
     /// Whether the timeline is a trace of all threads.
     fn is_traced(&self) -> bool {
-        let extension = self.timeline.as_ref().and_then(|path| path.extension());
-        extension.is_some_and(|name| name == "pftrace")
+        is_trace(self.timeline.as_deref())
     }
 
     fn workers(&self) -> Result<usize, Stop> {
         read::host_threads("--workers", &self.workers)
     }
+}
+
+/// Returns whether the timeline in this file is a trace of all threads.
+fn is_trace(timeline: Option<&Path>) -> bool {
+    let extension = timeline.and_then(Path::extension);
+    extension.is_some_and(|name| name == "pftrace")
 }
 
 /// A measurement, and the row that it gives.

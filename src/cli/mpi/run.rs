@@ -8,7 +8,7 @@ use std::time::Instant;
 use clap::Args;
 use sme_mpi::abi::Compute;
 
-use super::{HEAD, MpiJob, channel_of_mpi, head, kept_of_pairs, most_ranks, stop};
+use super::{HEAD, MpiJob, channel_of_mpi, head, is_trace, kept_of_pairs, most_ranks, stop};
 use crate::cli::args;
 use crate::cli::flags::{Heading, MachineFlags};
 use crate::cli::memory;
@@ -136,10 +136,7 @@ impl MpiJob for Run {
         };
         let output = open(timeline::FLAG, &self.timeline)?;
         let profiled = open(profile::FLAG, &self.profile)?;
-        let is_trace = self
-            .timeline
-            .as_ref()
-            .is_some_and(|path| path.extension().is_some_and(|name| name == "pftrace"));
+        let is_trace = is_trace(self.timeline.as_deref());
         let observe = Observe {
             calls: profiled.is_some() || output.is_some() && !is_trace,
             timeline: is_trace,

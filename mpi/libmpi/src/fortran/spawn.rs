@@ -99,7 +99,7 @@ fn is_root(comm: usize, root: usize) -> bool {
 /// Texts as C has them: addresses, with a null pointer behind them.
 #[derive(Debug)]
 struct List {
-    /// The kind of thing at the addresses.
+    /// The texts at the addresses, which live as long as the list.
     _texts: Vec<Text>,
     addresses: Vec<usize>,
 }
