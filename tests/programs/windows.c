@@ -350,6 +350,29 @@ static void descriptions(void) {
     MPI_Win_free(&win);
 }
 
+/* An access under a lock comes without the end of its epoch: ranks wait for it, one after the
+   other, by looking at their memory. */
+static void spins(void) {
+    int *mine, one = 1;
+    MPI_Win win;
+    MPI_Win_allocate(sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
+    *mine = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0)
+        MPI_Accumulate(&one, 1, MPI_INT, next(), 0, 1, MPI_INT, MPI_REPLACE, win);
+    do {
+        MPI_Win_flush(rank, win);
+        MPI_Win_sync(win);
+    } while (*(volatile int *)mine == 0);
+    if (rank > 0)
+        MPI_Accumulate(&one, 1, MPI_INT, next(), 0, 1, MPI_INT, MPI_REPLACE, win);
+    check(*mine == 1, "an access that goes round");
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
 static int told;
 
 static void hears(MPI_Win *win, int *code, ...) {
@@ -399,6 +422,7 @@ int main(int argc, char **argv) {
     datatypes();
     large();
     descriptions();
+    spins();
     errors();
     int all = 0;
     MPI_Reduce(&wrong, &all, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);

@@ -152,7 +152,7 @@ impl<'m, C: Channel> Server<'m, C> {
     fn accessed(&self, a: &mut Arguments<'_>, rank: u32) -> Result<u64, Failure> {
         let handle = a.window()?;
         if has_request(a) && rank != PROC_NULL {
-            self.window(handle)?.window.hasten(rank)?;
+            self.window(handle)?.window.hasten(Some(rank))?;
         }
         Ok(handle)
     }

@@ -341,13 +341,18 @@ impl<'m, C: Channel> Server<'m, C> {
                 if rank != PROC_NULL {
                     let window = &self.window(handle)?.window;
                     window.lock(rank, is_exclusive).await?;
+                    window.hasten(Some(rank))?;
                 }
                 SUCCESS
             }
             "Win_lock_all" => {
                 a.skip();
                 let handle = a.window()?;
-                self.window(handle)?.window.lock_all().await?;
+                let window = &self.window(handle)?.window;
+                window.lock_all().await?;
+                // A program may wait for what its accesses bring about without ending them
+                // (MPI-4.1, Sec. 12.7.3).
+                window.hasten(None)?;
                 SUCCESS
             }
             "Win_unlock" => {

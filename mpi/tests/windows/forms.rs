@@ -287,14 +287,14 @@ fn hastened_accesses_need_no_end_of_their_epoch() {
             window.store(1, &[u64::from(world.rank())]).await?;
             world.barrier().await?;
             let other = (world.rank() + 1) % 3;
-            let refused = window.hasten(other).map_err(|error| error.class);
+            let refused = window.hasten(Some(other)).map_err(|error| error.class);
             assert_eq!(refused, Err(ErrorClass::RmaSync));
             for round in 0..2 {
                 window.lock(other, true).await?;
                 // Accesses that were begun before leave with it.
                 let value = [u64::from(10 * other + round)];
                 window.put(&value, &Target::at(other, 0)).await?;
-                window.hasten(other)?;
+                window.hasten(Some(other))?;
                 let mut words = [0u64; 2];
                 let mut got = window.get(&mut words, &Target::at(other, 0)).await?;
                 got.wait().await?;

@@ -160,16 +160,17 @@ impl<'m, C: Channel> Window<'m, C> {
         begun.map_err(|fault| self.mpi.error(&self.comm, fault, "MPI_Rput"))
     }
 
-    /// Lets the accesses to `target`, which is locked, leave before the epoch ends or is flushed:
-    /// their requests may be waited for at once, as that of MPI_Rget.
+    /// Lets the accesses to `target`, which is locked, or to all locked ranks leave before the epoch
+    /// ends or is flushed: their requests may be waited for at once, as that of MPI_Rget.
     ///
     /// # Errors
-    /// [`ErrorClass::RmaSync`] if it is not locked.
-    pub fn hasten(&self, target: u32) -> Result<(), MpiError> {
-        let locked = self.epochs.lock().flush(Some(target), self.comm.size());
-        locked.map_err(|fault| self.mpi.error(&self.comm, fault, "MPI_Rget"))?;
+    /// [`ErrorClass::RmaSync`] if no lock is held.
+    pub fn hasten(&self, target: Option<u32>) -> Result<(), MpiError> {
+        let locked = self.epochs.lock().flush(target, self.comm.size());
+        let locked =
+            locked.map_err(|fault| self.mpi.error(&self.comm, fault, "MPI_Win_flush_local"))?;
         if let Engine::Messages(messages) = &self.engine {
-            messages.hasten(target);
+            locked.iter().for_each(|&target| messages.hasten(target));
         }
         Ok(())
     }
