@@ -89,6 +89,42 @@ static void point_to_point(void)
     MPI_Request_free(&persistent);
 }
 
+/* A rank and itself: short messages leave at once, and one without a receive is taken back. */
+static void with_oneself(void)
+{
+    MPI_Request requests[6];
+    MPI_Status status, statuses[6];
+    int got = -1, flag = 0, count = 0, places[6];
+    for (int i = 0; i < 6; i++)
+        MPI_Isend(&rank, 1, MPI_INT, rank, i, MPI_COMM_WORLD, &requests[i]);
+    MPI_Testall(6, requests, &flag, statuses);
+    CHECK(flag);
+    for (int i = 0; i < 6; i++) {
+        got = -1;
+        MPI_Recv(&got, 1, MPI_INT, rank, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        CHECK(got == rank);
+    }
+    for (int is_there = 0; is_there < 2; is_there++) {
+        MPI_Issend(&rank, 1, MPI_INT, rank, 8, MPI_COMM_WORLD, &requests[0]);
+        if (is_there) {
+            MPI_Probe(rank, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE);
+            CHECK(!flag);
+        }
+        MPI_Cancel(&requests[0]);
+        do
+            MPI_Request_get_status(requests[0], &flag, &status);
+        while (!flag);
+        MPI_Test_cancelled(&status, &flag);
+        CHECK(flag);
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        MPI_Iprobe(rank, 8, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+        CHECK(!flag);
+    }
+    MPI_Waitsome(6, requests, &count, places, statuses);
+    CHECK(count == MPI_UNDEFINED);
+}
+
 static void collectives(void)
 {
     int sum = 0, all[64], parts[2] = {rank, 1}, sums[2];
@@ -179,6 +215,7 @@ int main(int argc, char **argv)
     double begin = MPI_Wtime(), end = MPI_Wtime();
     CHECK(begin > 1 && end > begin);
     point_to_point();
+    with_oneself();
     collectives();
     communicators();
     errors();

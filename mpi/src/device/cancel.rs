@@ -20,7 +20,14 @@ impl Device {
                     state.ends_cancelled(request);
                 }
             }
-            Activity::Send { to, .. } => state.cancel_send(request, to),
+            // Nothing is under way between the rank and itself.
+            Activity::Send { to, .. } => {
+                let is_own = to == self.rank;
+                match is_own && state.gives_back(to, request) {
+                    true => state.ends_cancelled(request),
+                    false => state.cancel_send(request, to),
+                }
+            }
             Activity::Task => {}
         }
     }
@@ -69,21 +76,30 @@ impl State {
 
     /// The sender wants a message back.
     pub(super) fn withdraws(&mut self, from: u32, header: Header) {
+        if self.gives_back(from, header.sender as usize) {
+            let kind = Kind::Withdrawn;
+            self.queue(from, Header { kind, ..header }, Vec::new(), None);
+        }
+    }
+
+    /// Gives the message of that request of its sender's back, if it has come and no receive has
+    /// matched it; whether that is so.
+    fn gives_back(&mut self, from: u32, request: usize) -> bool {
         // Requests of other messages do not live until they are answered: their numbers come again.
         let kinds = [Kind::EagerSynchronous, Kind::RequestToSend];
         let is_its = |message: &Message| {
-            let of_sender = (message.from, message.header.sender) == (from, header.sender);
+            let of_sender = (message.from, message.header.sender) == (from, request as u32);
             of_sender && kinds.contains(&message.header.kind)
         };
         let mut messages = self.messages.iter();
         let Some((message, _)) = messages.find(|(_, message)| is_its(message)) else {
-            return;
+            return false;
         };
-        if self.queues.take_back(message) {
+        let is_free = self.queues.take_back(message);
+        if is_free {
             self.messages.remove(message);
-            let kind = Kind::Withdrawn;
-            self.queue(from, Header { kind, ..header }, Vec::new(), None);
         }
+        is_free
     }
 
     /// A receive whose sender has forgotten its place is cancelled.

@@ -18,16 +18,26 @@ pub(crate) async fn until<C: Channel, T>(
     device: &Device,
     channel: &C,
     site: Site,
+    done: impl FnMut() -> Option<T> + Send,
+) -> T {
+    let outcome = until_last(device, channel, site, done).await;
+    settle(device, channel).await;
+    outcome
+}
+
+/// The same before a call is left: its last work is still owed, and charged when that is done.
+pub(crate) async fn until_last<C: Channel, T>(
+    device: &Device,
+    channel: &C,
+    site: Site,
     mut done: impl FnMut() -> Option<T> + Send,
 ) -> T {
     loop {
-        settle(device, channel).await;
-        if let Some(outcome) = done() {
+        if let Some(outcome) = settled(device, channel, &mut done).await {
             return outcome;
         }
         let full = sweep(device, channel).await;
-        settle(device, channel).await;
-        if let Some(outcome) = done() {
+        if let Some(outcome) = settled(device, channel, &mut done).await {
             return outcome;
         }
         // A task may have queued packets that no sweep has tried to write.
@@ -53,6 +63,20 @@ pub(crate) async fn starts<C: Channel>(device: &Device, channel: &C) {
     }
 }
 
+/// Settles, unless `done` gives something before that: then the work is still owed.
+async fn settled<C: Channel, T>(
+    device: &Device,
+    channel: &C,
+    mut done: impl FnMut() -> Option<T> + Send,
+) -> Option<T> {
+    device.poll_tasks();
+    if let Some(outcome) = done() {
+        return Some(outcome);
+    }
+    settle(device, channel).await;
+    done()
+}
+
 /// Lets the tasks go on with what has ended, and charges the work that was done.
 pub(crate) async fn settle<C: Channel>(device: &Device, channel: &C) {
     device.poll_tasks();
@@ -62,16 +86,25 @@ pub(crate) async fn settle<C: Channel>(device: &Device, channel: &C) {
     }
 }
 
-/// One sweep; returns the destinations for which the channel has no room.
+/// One sweep; returns the destinations for which the channel has no room. All of what the rank sends
+/// to itself comes within it: no other rank makes room for that.
 async fn sweep<C: Channel>(device: &Device, channel: &C) -> Vec<u32> {
-    write_all(device, channel).await;
-    while let Some(from) = channel.arrived().await {
-        handle(device, channel, from).await;
-        settle(device, channel).await;
+    let own = device.rank();
+    loop {
+        write_all(device, channel).await;
+        let mut has_own_come = false;
+        while let Some(from) = channel.arrived().await {
+            has_own_come |= from == own;
+            handle(device, channel, from).await;
+            settle(device, channel).await;
+        }
+        ends_transfers(device, channel).await;
+        // Handling a packet may have queued answers.
+        let full = write_all(device, channel).await;
+        if !(has_own_come && device.has_packets_to(own)) {
+            return full;
+        }
     }
-    ends_transfers(device, channel).await;
-    // Handling a packet may have queued answers.
-    write_all(device, channel).await
 }
 
 /// Sends all packets, and starts all transfers.
@@ -221,6 +254,10 @@ impl Device {
         let state = self.state.lock();
         let has_work = state.direct.as_ref().is_some_and(Direct::has_work);
         has_work || state.busy.iter().any(|to| !full.contains(to))
+    }
+
+    fn has_packets_to(&self, to: u32) -> bool {
+        !self.state.lock().outgoing[to as usize].is_empty()
     }
 
     fn next_to(&self, to: u32) -> Option<Outgoing> {
