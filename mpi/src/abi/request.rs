@@ -154,7 +154,7 @@ impl<'m, C: Channel> Server<'m, C> {
             };
             is_ready.then_some(())
         };
-        mpi.until(Location::caller(), ready).await;
+        mpi.until_last(Location::caller(), ready).await;
         mpi.leave(entered).await;
         Ok(())
     }

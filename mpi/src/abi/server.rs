@@ -72,6 +72,7 @@ pub async fn serve<C: Channel>(
         attached: FxHashMap::default(),
     };
     server.begins();
+    mpi.leave_late();
     let mut asked = Ok(first);
     let mut computed_ns = first.computed_ns;
     while let Ok(call) = asked {
@@ -92,7 +93,13 @@ pub async fn serve<C: Channel>(
             }
         };
         let Ok(result) = result else { break };
+        // The process goes on while the end of its call is simulated, unless others may write to
+        // its memory meanwhile.
+        if !server.windows.is_empty() {
+            mpi.has_left().await;
+        }
         rank.program.answer(result);
+        mpi.has_left().await;
         asked = rank.program.next();
     }
     server.is_finalized || !server.is_initialized

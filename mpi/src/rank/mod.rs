@@ -29,6 +29,7 @@
 //!   second one ends with an error.
 
 mod blocks;
+mod calls;
 pub mod collectives;
 pub mod communicators;
 mod ends;
@@ -45,13 +46,12 @@ pub mod windows;
 mod worlds;
 
 use std::panic::Location;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
 
+use crate::channel::Channel;
 use crate::channel::transfers::Transfers;
-use crate::channel::{Channel, Work};
 use crate::collective::choice::{Algorithm, Choice, Collective};
 use crate::collective::{Call, barrier, inter};
 use crate::comm::create::teams;
@@ -65,6 +65,8 @@ use crate::device::{CallForm, Device, Outcome, Task};
 use crate::error::{ErrorClass, Fault, MpiError};
 use crate::group::Group;
 pub use blocks::Blocks;
+use calls::Calls;
+pub(crate) use calls::Entered;
 pub use communicators::Comparison;
 pub use given::{InPlace, Layout, Sent};
 pub use ports::NameService;
@@ -151,8 +153,7 @@ pub struct Mpi<C> {
     existing: Existing,
     ports: Arc<Mutex<Ports>>,
     choice: RwLock<Choice>,
-    /// Whether the rank is inside a call.
-    is_inside: AtomicBool,
+    calls: Calls,
 }
 
 /// The communicators that a rank has from the beginning, beside that of itself.
@@ -243,7 +244,7 @@ impl<C: Channel> Mpi<C> {
             parent: OnceLock::new(),
             existing: Existing::default(),
             choice: RwLock::default(),
-            is_inside: AtomicBool::new(false),
+            calls: Calls::default(),
         }
     }
 
@@ -355,38 +356,6 @@ impl<C: Channel> Mpi<C> {
         }
     }
 
-    /// Enters a call.
-    ///
-    /// # Errors
-    /// Another call of the rank is under way.
-    pub(crate) async fn enter(
-        &self,
-        call: &'static str,
-        peer: Option<u32>,
-        bytes: u64,
-    ) -> Result<Entered<'_>, MpiError> {
-        if self.is_inside.swap(true, Ordering::Relaxed) {
-            let text =
-                "another call of this rank is under way: futures of one rank cannot be joined";
-            let fault = Fault::new(ErrorClass::Other, "call", text);
-            return Err(fault.at(self.device.rank(), call));
-        }
-        let entered = Entered {
-            call,
-            is_inside: &self.is_inside,
-        };
-        let peer = peer.filter(|&peer| peer != PROC_NULL);
-        self.channel.enters(call, peer, bytes).await;
-        self.device.owe(Work::Call, 1);
-        Ok(entered)
-    }
-
-    /// Leaves a call; the work that it has done is charged.
-    pub(crate) async fn leave(&self, entered: Entered<'_>) {
-        driver::settle(&self.device, &self.channel).await;
-        self.channel.leaves(entered.call).await;
-    }
-
     /// Leaves a call over `comm` with its result.
     pub(crate) async fn close<T>(
         &self,
@@ -410,6 +379,15 @@ impl<C: Channel> Mpi<C> {
     /// Makes progress until `done` gives something.
     pub(crate) async fn until<T>(&self, site: Site, done: impl FnMut() -> Option<T> + Send) -> T {
         driver::until(&self.device, &self.channel, site, done).await
+    }
+
+    /// The same right before a call is left, which charges its last work.
+    pub(crate) async fn until_last<T>(
+        &self,
+        site: Site,
+        done: impl FnMut() -> Option<T> + Send,
+    ) -> T {
+        driver::until_last(&self.device, &self.channel, site, done).await
     }
 
     /// A barrier of all ranks of `comm`, or of its own side, as a part of `call`.
@@ -438,18 +416,6 @@ impl<C: Channel> Mpi<C> {
     /// Makes the progress that can be made at once.
     pub(crate) async fn progress(&self) {
         driver::once(&self.device, &self.channel).await;
-    }
-}
-
-/// A call that has been entered and not left. If its future is dropped, the call is over.
-pub(crate) struct Entered<'m> {
-    pub(crate) call: &'static str,
-    is_inside: &'m AtomicBool,
-}
-
-impl Drop for Entered<'_> {
-    fn drop(&mut self) {
-        self.is_inside.store(false, Ordering::Relaxed);
     }
 }
 
@@ -491,7 +457,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
                 None => Ok(begun.ends_at_once),
                 Some(request) => {
                     let over = || mpi.device.take(request);
-                    let outcome = mpi.until(call.site, over).await;
+                    let outcome = mpi.until_last(call.site, over).await;
                     landed(&self.comm, outcome, &mut begun.landing)
                 }
             },

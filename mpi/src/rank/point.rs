@@ -330,7 +330,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
                 match receive.request {
                     None => Ok(receive.ends_at_once),
                     Some(request) => {
-                        let outcome = mpi.until(call.site, || device.take(request)).await;
+                        let outcome = mpi.until_last(call.site, || device.take(request)).await;
                         super::landed(&self.comm, outcome, &mut receive.landing)
                     }
                 }
@@ -365,7 +365,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
                 Ok(None) => Ok(Status::NO_PROCESS),
                 Ok(Some(wanted)) => {
                     let found = || device.probe(&wanted);
-                    let envelope = self.mpi.until(call.site, found).await;
+                    let envelope = self.mpi.until_last(call.site, found).await;
                     Ok(status(&self.comm, &envelope))
                 }
             };
@@ -420,7 +420,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
                 Ok(None) => Ok(Message::NO_PROCESS),
                 Ok(Some(wanted)) => {
                     let taken = || self.taken(&wanted);
-                    Ok(self.mpi.until(call.site, taken).await)
+                    Ok(self.mpi.until_last(call.site, taken).await)
                 }
             };
             self.mpi.close(entered, &self.comm, found).await

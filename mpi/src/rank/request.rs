@@ -299,7 +299,7 @@ impl<'m, 'b, C: Channel> Request<'m, 'b, C> {
                 return Ok(Status::EMPTY);
             }
             let entered = mpi.enter(call.name, None, 0).await?;
-            let ended = mpi.until(call.site, || self.end(call.name)).await;
+            let ended = mpi.until_last(call.site, || self.end(call.name)).await;
             mpi.leave(entered).await;
             ended
         }
@@ -406,7 +406,7 @@ pub fn wait_all<'r, 'm, 'b, C: Channel>(
         };
         let entered = mpi.enter(call.name, None, 0).await.map_err(alone)?;
         let all_over = || requests.iter().all(Request::is_over).then_some(());
-        mpi.until(call.site, all_over).await;
+        mpi.until_last(call.site, all_over).await;
         let ended = end_all(requests, call.name);
         mpi.leave(entered).await;
         ended
@@ -496,7 +496,7 @@ pub fn wait_any<'r, 'm, 'b, C: Channel>(
             Tested::Yes(ended) => Some(ended),
             _ => None,
         };
-        let (index, ended) = mpi.until(call.site, one).await;
+        let (index, ended) = mpi.until_last(call.site, one).await;
         mpi.leave(entered).await;
         ended.map(|status| Some((index, status)))
     }
@@ -556,7 +556,7 @@ pub fn wait_some<'r, 'm, 'b, C: Channel>(
             let some = end_some(requests, call.name);
             (!some.is_empty()).then_some(some)
         };
-        let some = mpi.until(call.site, some).await;
+        let some = mpi.until_last(call.site, some).await;
         mpi.leave(entered).await;
         Ok(Some(some))
     }

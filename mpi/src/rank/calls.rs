@@ -1,0 +1,87 @@
+//! Entering and leaving calls: one at a time, and the work of each is charged.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+
+use super::{Mpi, PROC_NULL};
+use crate::channel::{Channel, Work};
+use crate::device::driver;
+use crate::error::{ErrorClass, Fault, MpiError};
+
+/// The state of a rank's calls.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    /// Whether the rank is inside a call.
+    is_inside: AtomicBool,
+    /// Whether calls are left late: see [`Mpi::leave_late`].
+    is_late: AtomicBool,
+    /// The call whose result is there, and whose last work has not been charged.
+    leaving: Mutex<Option<&'static str>>,
+}
+
+/// A call that has been entered and not left. If its future is dropped, the call is over.
+pub(crate) struct Entered<'m> {
+    pub(crate) call: &'static str,
+    is_inside: &'m AtomicBool,
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.is_inside.store(false, Ordering::Relaxed);
+    }
+}
+
+impl<C: Channel> Mpi<C> {
+    /// Enters a call.
+    ///
+    /// # Errors
+    /// Another call of the rank is under way.
+    pub(crate) async fn enter(
+        &self,
+        call: &'static str,
+        peer: Option<u32>,
+        bytes: u64,
+    ) -> Result<Entered<'_>, MpiError> {
+        if self.calls.is_inside.swap(true, Ordering::Relaxed) {
+            let text =
+                "another call of this rank is under way: futures of one rank cannot be joined";
+            let fault = Fault::new(ErrorClass::Other, "call", text);
+            return Err(fault.at(self.device.rank(), call));
+        }
+        let entered = Entered {
+            call,
+            is_inside: &self.calls.is_inside,
+        };
+        self.has_left().await;
+        let peer = peer.filter(|&peer| peer != PROC_NULL);
+        self.channel.enters(call, peer, bytes).await;
+        self.device.owe(Work::Call, 1);
+        Ok(entered)
+    }
+
+    /// Leaves a call; the work that it has done is charged.
+    pub(crate) async fn leave(&self, entered: Entered<'_>) {
+        self.has_left().await;
+        *self.calls.leaving.lock() = Some(entered.call);
+        if !self.calls.is_late.load(Ordering::Relaxed) {
+            self.has_left().await;
+        }
+    }
+
+    /// From now on a call has its result before its last work is charged, which [`Self::has_left`]
+    /// does, or the next call. Its caller can do other work meanwhile; the simulated times are the
+    /// same.
+    pub(crate) fn leave_late(&self) {
+        self.calls.is_late.store(true, Ordering::Relaxed);
+    }
+
+    /// Charges the last work of the call that the rank has left, if that is still to be done.
+    pub(crate) async fn has_left(&self) {
+        let call = self.calls.leaving.lock().take();
+        if let Some(call) = call {
+            driver::settle(&self.device, &self.channel).await;
+            self.channel.leaves(call).await;
+        }
+    }
+}
