@@ -5,8 +5,10 @@
 //! * `library`: the library that the processes find, carried within this program.
 //! * `slots`: the memory that the simulator shares with them.
 //! * `process`: a process, as its calls see it.
+//! * `elsewhere`: processes that wait for something other than MPI.
 //! * `job`: the processes of a job, started and watched.
 
+mod elsewhere;
 mod interface;
 mod job;
 mod library;

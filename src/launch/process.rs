@@ -4,19 +4,22 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
+use parking_lot::Mutex;
 use sme_mpi::abi::facts::Interface;
 use sme_mpi::abi::process::Services;
 use sme_mpi::abi::program::{Asked, Gone, Heard, Program};
 use sme_mpi::buffer::Outside;
 use sme_mpi::error::{ErrorClass, Fault};
 
+use super::elsewhere::Watch;
 use super::job::Shared;
 use super::slots::slot::{
     CALLS, COMPUTES, FINALIZED, INITIALIZED, INVOKES, MOST_ARGUMENTS, MPICH, RETURNED, RETURNS,
     STANDARD, Slot,
 };
-use super::slots::{pass, wait};
+use super::slots::{Turn, pass, wait};
 
 /// The process of a rank.
 #[derive(Debug)]
@@ -26,7 +29,22 @@ pub struct RankProcess {
     shared: Arc<Shared>,
     /// Its memory, from its first call on.
     memory: OnceLock<Option<File>>,
+    elsewhere: Mutex<Elsewhere>,
 }
+
+/// Whether a process waits for something other than a call.
+#[derive(Debug, Default)]
+struct Elsewhere {
+    watch: Watch,
+    is_there: bool,
+}
+
+/// The time for which the simulator sleeps before it looks whether a process is still there, and
+/// computes.
+const SLEEP: Duration = Duration::from_millis(100);
+
+/// The same while the process waits for something other than a call, and simulated time goes on.
+const PAUSE: Duration = Duration::from_micros(100);
 
 impl RankProcess {
     /// The process of this rank.
@@ -36,6 +54,7 @@ impl RankProcess {
             slot,
             shared,
             memory: OnceLock::new(),
+            elsewhere: Mutex::default(),
         }
     }
 
@@ -51,10 +70,18 @@ impl RankProcess {
 
     /// Waits until the process says something: a call, or the result of a function.
     fn wait(&self) -> Result<(), Gone> {
-        let is_over = || self.shared.is_over(self.rank);
-        match wait(self.slot, is_over) {
-            true => Ok(()),
-            false => Err(Gone),
+        while !self.has_said(SLEEP)? {}
+        Ok(())
+    }
+
+    /// Returns whether the process has said something, and waits for it not much longer than this.
+    fn has_said(&self, longest: Duration) -> Result<bool, Gone> {
+        let is_over = self.shared.is_over(self.rank);
+        match (wait(self.slot, longest), is_over) {
+            (Turn::Simulator, _) => Ok(true),
+            (Turn::Process, false) => Ok(false),
+            // It had ended before, and has not made a call before that.
+            (Turn::Process, true) => Err(Gone),
         }
     }
 
@@ -138,9 +165,24 @@ impl Outside for RankProcess {
 }
 
 impl Program for RankProcess {
-    fn next(&self) -> Result<Asked, Gone> {
-        self.wait()?;
-        Ok(self.asked())
+    fn next(&self) -> Result<Option<Asked>, Gone> {
+        let mut elsewhere = self.elsewhere.lock();
+        loop {
+            let longest = if elsewhere.is_there { PAUSE } else { SLEEP };
+            if self.has_said(longest)? {
+                elsewhere.is_there = false;
+                return Ok(Some(self.asked()));
+            }
+            elsewhere.is_there = elsewhere.watch.looks(self.slot.process.load(Relaxed));
+            if elsewhere.is_there {
+                let rank = self.rank;
+                self.shared.tells(format!(
+                    "rank {rank} waits for something other than MPI: simulated time goes on, and \
+                     may differ in every repetition"
+                ));
+                return Ok(None);
+            }
+        }
     }
 
     fn answer(&self, result: u64) {

@@ -62,9 +62,6 @@ impl Slots {
 /// Looks at the turn before the simulator sleeps until it has it.
 const LOOKS: u32 = 2_000;
 
-/// The longest sleep, after which the simulator looks whether the process is still there.
-const SLEEP: Duration = Duration::from_millis(100);
-
 /// Gives the process the turn, with what it is told.
 pub fn pass(slot: &Slot, said: u32) {
     slot.said.store(said, Relaxed);
@@ -75,32 +72,37 @@ pub fn pass(slot: &Slot, said: u32) {
     }
 }
 
-/// Waits until the simulator has the turn, or `is_over`; returns whether it has it.
-pub fn wait(slot: &Slot, is_over: impl Fn() -> bool) -> bool {
+/// Whose turn it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// The simulator's.
+    Simulator,
+    /// The process's.
+    Process,
+}
+
+/// Waits until the simulator has the turn, but not much longer than this.
+pub fn wait(slot: &Slot, longest: Duration) -> Turn {
     for _ in 0..LOOKS {
         if slot.turn.load(Acquire) == SIMULATOR {
-            return true;
+            return Turn::Simulator;
         }
         std::hint::spin_loop();
     }
     slot.simulator_sleeps.store(1, SeqCst);
-    let longest = Timespec {
-        tv_sec: 0,
-        tv_nsec: SLEEP.subsec_nanos().into(),
-    };
-    let has_turn = loop {
-        if slot.turn.load(SeqCst) == SIMULATOR {
-            break true;
-        }
-        if is_over() {
-            // The process may have made a call before it ended.
-            break slot.turn.load(SeqCst) == SIMULATOR;
-        }
-        // It looks again for any reason that wakes it.
+    if slot.turn.load(SeqCst) != SIMULATOR {
+        let longest = Timespec {
+            tv_sec: longest.as_secs() as i64,
+            tv_nsec: longest.subsec_nanos().into(),
+        };
+        // Its caller looks again for any reason that wakes it.
         let _ = futex::wait(&slot.turn, futex::Flags::empty(), PROCESS, Some(&longest));
-    };
+    }
     slot.simulator_sleeps.store(0, Relaxed);
-    has_turn
+    match slot.turn.load(SeqCst) {
+        SIMULATOR => Turn::Simulator,
+        _ => Turn::Process,
+    }
 }
 
 /// Wakes the simulator where it waits for this slot.

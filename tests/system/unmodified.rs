@@ -114,6 +114,18 @@ fn windows_give_what_they_must() {
     }
 }
 
+#[test]
+fn ranks_may_wait_for_each_other_by_other_means() {
+    let Some(program) = compiled("elsewhere.c") else {
+        return;
+    };
+    let output = run("--machine scc -n 3", &program, &[]);
+    assert_eq!(text(&output.stdout), "elsewhere: right\n");
+    let said = text(&output.stderr);
+    let warned = said.matches("waits for something other than MPI: simulated time goes on");
+    assert_eq!(warned.count(), 1, "{said}");
+}
+
 /// The programs in Fortran print nothing but what is wrong, and a line at the end.
 #[test]
 fn calls_in_fortran_give_what_they_must() {

@@ -56,7 +56,7 @@ pub async fn serve<C: Channel>(
     interface: impl FnOnce() -> Interface,
     compute: Compute,
 ) -> bool {
-    let Ok(first) = program.next() else {
+    let Ok(first) = next(mpi, &*program).await else {
         return true;
     };
     let rank = Arc::new(Rank::new(program, interface()));
@@ -100,10 +100,29 @@ pub async fn serve<C: Channel>(
         }
         rank.program.answer(result);
         mpi.has_left().await;
-        asked = rank.program.next();
+        asked = next(mpi, &*rank.program).await;
     }
     server.is_finalized || !server.is_initialized
 }
+
+/// The next call of a process. While that waits for something other than MPI, simulated time goes
+/// on: slowly at first, as others may need little of it.
+async fn next<C: Channel>(mpi: &Mpi<C>, program: &dyn Program) -> Result<Asked, Gone> {
+    let mut pause_ps = LEAST_PAUSE_PS;
+    loop {
+        if let Some(asked) = program.next()? {
+            return Ok(asked);
+        }
+        mpi.channel().processor().computes(pause_ps).await;
+        pause_ps = (2 * pause_ps).min(MOST_PAUSE_PS);
+    }
+}
+
+/// 1 us.
+const LEAST_PAUSE_PS: u64 = 1_000_000;
+
+/// 1 ms.
+const MOST_PAUSE_PS: u64 = 1_000_000_000;
 
 /// Seconds as picoseconds; none of what is no time.
 fn picoseconds(seconds: f64) -> u64 {

@@ -86,8 +86,8 @@ impl Outside for Script {
 }
 
 impl Program for Script {
-    fn next(&self) -> Result<Asked, Gone> {
-        self.calls.lock().next().ok_or(Gone)
+    fn next(&self) -> Result<Option<Asked>, Gone> {
+        self.calls.lock().next().map(Some).ok_or(Gone)
     }
 
     fn answer(&self, result: u64) {

@@ -1,0 +1,120 @@
+//! Processes that wait for something other than a call of MPI: another rank that connects to a
+//! socket of theirs, or gives a lock on a file back. They would wait for ever if simulated time
+//! stood still for them.
+
+use std::fs;
+
+use libc::c_long;
+
+/// System calls in which a process waits for another one.
+const WAITS: &[c_long] = &[
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    libc::SYS_connect,
+    libc::SYS_flock,
+    libc::SYS_fcntl,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+];
+
+/// Those in which it may as well wait for a child of its own.
+#[cfg(target_arch = "x86_64")]
+const POLLS: &[c_long] = &[
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_wait,
+    libc::SYS_poll,
+    libc::SYS_ppoll,
+    libc::SYS_pselect6,
+    libc::SYS_select,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const POLLS: &[c_long] = &[libc::SYS_epoll_pwait, libc::SYS_ppoll, libc::SYS_pselect6];
+
+/// A process at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Moment {
+    is_asleep: bool,
+    parent: u32,
+    /// The time that all its threads have computed, in ticks of the system's clock.
+    ticks: u64,
+}
+
+impl Moment {
+    /// Reads the text of `/proc/PID/stat` (proc_pid_stat(5)).
+    fn read(stat: &str) -> Option<Self> {
+        // The program's name is in parentheses, and may have any characters.
+        let (_, after) = stat.rsplit_once(')')?;
+        let words: Vec<&str> = after.split_whitespace().collect();
+        let number = |place: usize| words.get(place)?.parse::<u64>().ok();
+        Some(Self {
+            is_asleep: *words.first()? == "S",
+            parent: words.get(1)?.parse().ok()?,
+            ticks: number(11)?.checked_add(number(12)?)?,
+        })
+    }
+
+    fn of(process: u32) -> Option<Self> {
+        Self::read(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
+    }
+}
+
+/// A process that is watched while it makes no call.
+#[derive(Debug, Default)]
+pub struct Watch {
+    last: Option<Moment>,
+}
+
+impl Watch {
+    /// Returns whether the process has computed nothing since the last look, and waits for another
+    /// one.
+    pub fn looks(&mut self, process: u32) -> bool {
+        let now = Moment::of(process);
+        let is_idle = now.is_some_and(|now| now.is_asleep) && now == self.last;
+        self.last = now;
+        is_idle && waits(process)
+    }
+}
+
+fn waits(process: u32) -> bool {
+    // Where the system does not tell, it is taken to compute.
+    let call = fs::read_to_string(format!("/proc/{process}/syscall"));
+    let call = call.unwrap_or_default();
+    let number = call.split_whitespace().next();
+    let Some(number) = number.and_then(|number| number.parse().ok()) else {
+        return false;
+    };
+    WAITS.contains(&number) || POLLS.contains(&number) && !has_children(process)
+}
+
+fn has_children(process: u32) -> bool {
+    let Ok(all) = fs::read_dir("/proc") else {
+        return false;
+    };
+    let numbers = all.flatten().filter_map(|entry| {
+        let name = entry.file_name();
+        name.to_str()?.parse().ok()
+    });
+    let mut parents = numbers.filter_map(|number| Moment::of(number).map(|moment| moment.parent));
+    parents.any(|parent| parent == process)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Moment;
+
+    #[test]
+    fn a_name_with_anything_in_it_is_no_obstacle() {
+        let stat = "19 (a) S (b c) S 7 19 24 0 -1 41 141 0 1 0 30 12 0 0 20 0 1 0 204";
+        let expected = Moment {
+            is_asleep: true,
+            parent: 7,
+            ticks: 42,
+        };
+        assert_eq!(Moment::read(stat), Some(expected));
+        let computes = stat.replace(") S 7", ") R 7");
+        assert!(Moment::read(&computes).is_some_and(|moment| !moment.is_asleep));
+        for wrong in ["", "19 (a", "19 (a) S", "19 (a) S 7 19 24 0 -1"] {
+            assert_eq!(Moment::read(wrong), None, "{wrong}");
+        }
+    }
+}
