@@ -1,5 +1,5 @@
 //! Tells the program the commit that it is built from, for the manifests that it writes, and builds
-//! the library that it carries for MPI programs.
+//! the libraries that it carries for MPI programs.
 
 #[path = "mpi/libmpi/generate.rs"]
 mod generate;
@@ -38,18 +38,24 @@ fn main() {
     );
     let is_linux = env::var("CARGO_CFG_TARGET_OS").is_ok_and(|name| name == "linux");
     if is_linux && env::var_os("CARGO_FEATURE_CLI").is_some() {
-        library();
+        generate::entries("mpi/facts/calls.txt");
+        library("mpi", "mpi/libmpi/src/lib.rs");
+        library("clocks", "mpi/libclocks/src/lib.rs");
     }
 }
 
-/// Builds the library of MPI programs, which needs nothing but the compiler: a program that carries
+/// Builds a library for MPI programs, which needs nothing but the compiler: a program that carries
 /// it has it wherever it is copied to.
-fn library() {
-    generate::entries("mpi/facts/calls.txt");
+fn library(name: &str, source: &str) {
     let variable = |name| env::var_os(name).expect("cargo sets it");
-    let into = Path::new(&variable("OUT_DIR")).join("libmpi.so");
+    let into = Path::new(&variable("OUT_DIR")).join(format!("lib{name}.so"));
     let mut rustc = Command::new(variable("RUSTC"));
-    rustc.args(["--crate-name=mpi", "--crate-type=cdylib", "--edition=2024"]);
+    rustc.args([
+        "--crate-type=cdylib",
+        "--edition=2024",
+        "--crate-name",
+        name,
+    ]);
     rustc.args([
         "-Copt-level=2",
         "-Cpanic=abort",
@@ -57,12 +63,12 @@ fn library() {
         "-Ccodegen-units=1",
     ]);
     rustc.arg("--target").arg(variable("TARGET"));
-    rustc.arg("-o").arg(into).arg("mpi/libmpi/src/lib.rs");
+    rustc.arg("-o").arg(into).arg(source);
     let status = rustc.status();
     let is_built = status.as_ref().is_ok_and(|status| status.success());
     assert!(
         is_built,
-        "the library of MPI programs cannot be built: {status:?}"
+        "the library {name} for MPI programs cannot be built: {status:?}"
     );
 }
 

@@ -30,6 +30,8 @@ pub struct Start {
     pub has_prefix: bool,
     /// Whether processes tell how long they compute.
     pub measures: bool,
+    /// Whether the clocks that they read are simulated.
+    pub intercepts_clocks: bool,
 }
 
 /// The first thing that went wrong.
@@ -225,6 +227,14 @@ impl Processes {
         let paths = std::iter::once(library.to_owned()).chain(std::env::split_paths(&paths));
         let paths = std::env::join_paths(paths).map_err(io::Error::other)?;
         command.env("LD_LIBRARY_PATH", paths);
+        if start.intercepts_clocks {
+            let mut all = library.join(library::CLOCKS).into_os_string();
+            if let Some(others) = std::env::var_os("LD_PRELOAD") {
+                all.push(":");
+                all.push(others);
+            }
+            command.env("LD_PRELOAD", all);
+        }
         if rank > 0 {
             command.stdin(Stdio::null());
         }

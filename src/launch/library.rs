@@ -1,5 +1,5 @@
-//! The library that programs find: this program carries it within itself, and lays it down in a
-//! directory of its own under the names that programs look for.
+//! The libraries that programs find: this program carries them within itself, and lays them down in
+//! a directory of its own under the names that programs look for.
 
 use std::fs;
 use std::io;
@@ -8,10 +8,16 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-/// The library, built from `mpi/libmpi`.
+/// The library of MPI programs, built from `mpi/libmpi`.
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libmpi.so"));
 
-/// The name under which it is laid down: MPICH's.
+/// The library that stands before the system's clocks, built from `mpi/libclocks`.
+const CLOCKS_LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libclocks.so"));
+
+/// The name under which that is laid down: no program looks for it.
+pub const CLOCKS: &str = "libsme-clocks.so";
+
+/// The name under which the library of MPI programs is laid down: MPICH's.
 const NAME: &str = "libmpi.so.12";
 
 /// Its other names: of the standard interface, of MPICH's libraries for Fortran and C++ as MPICH
@@ -28,14 +34,15 @@ const OTHER_NAMES: [&str; 9] = [
     "libmpichcxx.so.12",
 ];
 
-/// Lays the library down; the directory is removed when it is dropped.
+/// Lays the libraries down; the directory is removed when it is dropped.
 ///
 /// # Errors
-/// It cannot be written.
+/// They cannot be written.
 pub fn laid_down() -> io::Result<TempDir> {
     let directory = tempfile::Builder::new().prefix("sme-mpi-").tempdir()?;
     let path = directory.path();
     fs::write(path.join(NAME), LIBRARY)?;
+    fs::write(path.join(CLOCKS), CLOCKS_LIBRARY)?;
     OTHER_NAMES.iter().try_for_each(|name| named(path, name))?;
     Ok(directory)
 }

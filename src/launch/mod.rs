@@ -2,7 +2,7 @@
 //! machine.
 //!
 //! * `interface`: the interface that a program was compiled for.
-//! * `library`: the library that the processes find, carried within this program.
+//! * `library`: the libraries that the processes find, carried within this program.
 //! * `slots`: the memory that the simulator shares with them.
 //! * `process`: a process, as its calls see it.
 //! * `elsewhere`: processes that wait for something other than MPI.

@@ -9,15 +9,15 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use sme_mpi::abi::facts::Interface;
 use sme_mpi::abi::process::Services;
-use sme_mpi::abi::program::{Asked, Gone, Heard, Program};
+use sme_mpi::abi::program::{Asked, Beside, Gone, Heard, Program};
 use sme_mpi::buffer::Outside;
 use sme_mpi::error::{ErrorClass, Fault};
 
 use super::elsewhere::Watch;
 use super::job::Shared;
 use super::slots::slot::{
-    CALLS, COMPUTES, FINALIZED, INITIALIZED, INVOKES, MOST_ARGUMENTS, MPICH, RETURNED, RETURNS,
-    STANDARD, Slot,
+    CALLS, COMPUTES, FINALIZED, INITIALIZED, INVOKES, MOST_ARGUMENTS, MPICH, READS_CLOCK, RETURNED,
+    RETURNS, STANDARD, Slot,
 };
 use super::slots::{Turn, pass, wait};
 
@@ -93,7 +93,11 @@ impl RankProcess {
         Asked {
             number: number as usize,
             values,
-            computes_s: (number == COMPUTES).then(|| f64::from_bits(values[0])),
+            beside: match number {
+                COMPUTES => Some(Beside::Computes(f64::from_bits(values[0]))),
+                READS_CLOCK => Some(Beside::ReadsClock(values[0])),
+                _ => None,
+            },
             computed_ns: slot.computed_ns.load(Relaxed),
         }
     }

@@ -168,6 +168,39 @@ fn declared_time_passes_if_it_is_asked_for() {
 }
 
 #[test]
+fn clocks_tell_simulated_time_if_that_is_asked_for() {
+    let Some(program) = compiled("clocks.c") else {
+        return;
+    };
+    for machine in ["scc", "sme-prototype"] {
+        let flags = format!("--machine {machine} -n 3");
+        let intercepted = format!("{flags} --intercept-clocks");
+        let first = lines(&intercepted, &program);
+        assert_eq!(first.len(), 6, "{machine}: {first:?}");
+        let wrong = first.iter().find(|line| line.contains("WRONG"));
+        assert_eq!(wrong, None, "{machine}");
+        assert_eq!(lines(&intercepted, &program), first, "{machine}");
+    }
+    // Without the flag they are the system's, which the program finds wrong.
+    let output = text(&run("-n 1", &program, &[]).stdout).to_owned();
+    assert!(output.contains("WRONG"), "{output}");
+}
+
+#[test]
+fn a_program_that_sleeps_for_too_long_is_ended() {
+    let Some(program) = compiled("declared.c") else {
+        return;
+    };
+    let output = run("-n 2 --compute declared", &program, &["1e30"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("the program computes or sleeps for more than"),
+        "{said}"
+    );
+}
+
+#[test]
 fn every_end_is_clear() {
     let Some(program) = compiled("ends.c") else {
         return;

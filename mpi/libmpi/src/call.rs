@@ -12,7 +12,7 @@ use crate::slot::{
     CALLS, INVOKES, MEASURES, MOST_ARGUMENTS, MPICH, PROCESS, RETURNED, RETURNS, SIMULATOR,
     STANDARD, Slot, VARIABLE,
 };
-use crate::system;
+use crate::{clock, system};
 
 /// Looks at the turn before a process sleeps until it has it.
 const LOOKS: u32 = 200;
@@ -36,6 +36,17 @@ pub fn call(number: u32, arguments: &[usize]) -> u64 {
     while IS_BUSY.swap(true, Acquire) {
         thread::yield_now();
     }
+    make_alone(me, number, arguments)
+}
+
+/// The same if no call is being made, not even one that a signal has interrupted.
+pub fn call_if_free(number: u32, arguments: &[usize]) -> Option<u64> {
+    let is_free = !IS_BUSY.swap(true, Acquire);
+    is_free.then(|| make_alone(ME.with(|me| *me), number, arguments))
+}
+
+/// Makes a call as the thread that has made itself busy.
+fn make_alone(me: u64, number: u32, arguments: &[usize]) -> u64 {
     OWNER.store(me, Relaxed);
     let result = make(number, arguments);
     OWNER.store(0, Relaxed);
@@ -63,7 +74,10 @@ fn make(number: u32, arguments: &[usize]) -> u64 {
     pass(slot, CALLS);
     loop {
         match slot.said.load(Relaxed) {
-            RETURNS => return slot.result.load(Relaxed),
+            RETURNS => {
+                clock::belongs_to_initializer(slot);
+                return slot.result.load(Relaxed);
+            }
             INVOKES => {
                 let result = invoke(slot);
                 slot.result.store(result, Relaxed);
@@ -143,6 +157,7 @@ fn connect() -> &'static Slot {
     slot.memory[1].store(system::free as *const () as u64, Relaxed);
     slot.scratch_at.store(slot.scratch.as_ptr() as u64, Relaxed);
     slot.process.store(id(), Relaxed);
+    clock::is_offered();
     slot
 }
 

@@ -5,6 +5,7 @@
 //!
 //! * `slot`: the memory that a process shares with the simulator.
 //! * `call`: a call, from the process's side.
+//! * `clock`: the clock that programs read in place of the system's.
 //! * `own`: the few calls that need no simulator, and the names of data.
 //! * `entries`: all other entry points, generated from `mpi/facts/calls.txt`.
 //! * `fortran`: the entry points for Fortran.
@@ -13,6 +14,7 @@
 //! so that it depends on nothing but the standard library.
 
 pub mod call;
+mod clock;
 mod entries {
     include!(concat!(env!("OUT_DIR"), "/entries.rs"));
 }

@@ -38,6 +38,10 @@ pub const RETURNED: u32 = 4;
 /// The number of a call that is not MPI's: the program computes for so many seconds.
 pub const COMPUTES: u32 = u32::MAX;
 
+/// The number of a call that is not MPI's: the program sleeps for so many nanoseconds, or for none,
+/// and reads a clock, in nanoseconds.
+pub const READS_CLOCK: u32 = u32::MAX - 1;
+
 /// MPICH's interface.
 pub const MPICH: u32 = 0;
 

@@ -1,6 +1,6 @@
 //! The functions of the C library that a process needs to share memory with the simulator.
 
-use std::ffi::{c_char, c_int, c_long, c_void};
+use std::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::ptr;
@@ -37,6 +37,8 @@ unsafe extern "C" {
     fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int;
     fn prctl(option: c_int, ...) -> c_int;
     fn dladdr(address: *const c_void, found: *mut Found) -> c_int;
+    fn dlsym(library: *const c_void, name: *const c_char) -> *mut c_void;
+    safe fn pthread_self() -> usize;
     pub safe fn malloc(bytes: usize) -> *mut c_void;
     pub fn free(address: *mut c_void);
 }
@@ -116,6 +118,17 @@ pub fn belongs_to_parent() {
     }
 }
 
+/// The calling thread, by a number that no other has while it lives, and that is not 0.
+pub fn thread() -> usize {
+    pthread_self()
+}
+
+/// The address of a function of this name among all that programs find, or null.
+pub fn function(name: &CStr) -> *mut c_void {
+    // SAFETY: the first argument means the libraries of the whole program; the name has an end.
+    unsafe { dlsym(ptr::null(), name.as_ptr()) }
+}
+
 /// Returns whether this library has been loaded under a name that begins like this.
 pub fn is_loaded_as(begin: &str) -> bool {
     let mut found = Found {
@@ -130,7 +143,7 @@ pub fn is_loaded_as(begin: &str) -> bool {
         return false;
     }
     // SAFETY: the loader's name of a library is a string that stays as long as the library.
-    let path = unsafe { std::ffi::CStr::from_ptr(found.file) };
+    let path = unsafe { CStr::from_ptr(found.file) };
     let name = path.to_bytes().rsplit(|&byte| byte == b'/').next();
     name.is_some_and(|name| name.starts_with(begin.as_bytes()))
 }

@@ -11,9 +11,6 @@ use crate::info::Info;
 /// The version of the standard in either interface.
 const VERSIONS: [(i64, i64); 2] = [(4, 1), (5, 0)];
 
-/// The time of a rank's beginning, in seconds: programs may take 0 for no time.
-const BEGIN_S: f64 = 1.0;
-
 /// The resolution of times, in seconds: a nanosecond.
 const TICK_S: f64 = 1e-9;
 
@@ -88,7 +85,7 @@ impl<C: Channel> Server<'_, C> {
                 self.rank.program.abort(status, why);
                 Err(Failure::Gone)
             }
-            "Wtime" => Ok((BEGIN_S + self.mpi.wtime().await).to_bits()),
+            "Wtime" => Ok(self.clock_s().await.to_bits()),
             "Wtick" => Ok(TICK_S.to_bits()),
             "Get_version" => {
                 let (version, subversion) = VERSIONS[a.interface() as usize];

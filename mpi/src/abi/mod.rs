@@ -8,10 +8,12 @@
 //! * `arguments`, `status`: what calls take and give.
 //! * [`server`]: the calls of a rank, one after the other; a file for each chapter of the table,
 //!   and `access` for the calls that access windows.
+//! * `clock`: the time that passes between calls.
 
 mod access;
 mod arguments;
 mod attribute;
+mod clock;
 mod collective;
 mod communicator;
 mod environment;

@@ -12,11 +12,21 @@ pub struct Asked {
     pub number: usize,
     /// Its arguments, as words.
     pub values: [u64; 16],
-    /// The seconds for which the program says that it computes, if that is what it calls for.
-    pub computes_s: Option<f64>,
+    /// The call that it is, if it is not MPI's.
+    pub beside: Option<Beside>,
     /// The time for which the process has computed since it began, in nanoseconds, if it is
     /// measured.
     pub computed_ns: u64,
+}
+
+/// A call that is not MPI's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Beside {
+    /// The program says that it computes for so many seconds.
+    Computes(f64),
+    /// It sleeps for so many nanoseconds, or for none, and reads a clock: the result is simulated
+    /// time in nanoseconds.
+    ReadsClock(u64),
 }
 
 /// The news of a process that calls one of its functions.

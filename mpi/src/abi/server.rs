@@ -11,7 +11,7 @@ use super::program::{Asked, Gone, Heard, Program, place};
 use super::rank::{About, Ended, Failure, Rank};
 use super::request::Pending;
 use super::window::WindowObject;
-use crate::channel::{Channel, Processor};
+use crate::channel::Channel;
 use crate::comm::Comm;
 use crate::error::ErrorClass;
 use crate::rank::Mpi;
@@ -46,6 +46,8 @@ pub(super) struct Server<'m, C> {
     /// The room for buffered sends that the program has attached: to a communicator, to a session,
     /// or (0) to the process.
     pub(super) attached: FxHashMap<u64, (u64, u64)>,
+    /// The time for which the program has computed or slept, in picoseconds.
+    pub(super) passed_ps: u64,
 }
 
 /// Performs the calls of a process until it ends. Returns whether it has called MPI_Finalize, or
@@ -70,6 +72,7 @@ pub async fn serve<C: Channel>(
         is_finalized: false,
         threads: 0,
         attached: FxHashMap::default(),
+        passed_ps: 0,
     };
     server.begins();
     mpi.leave_late();
@@ -80,17 +83,13 @@ pub async fn serve<C: Channel>(
             let ns = call.computed_ns.saturating_sub(computed_ns);
             computed_ns = call.computed_ns;
             let ps = (ns as f64 * 1e3 * factor) as u64;
-            mpi.channel().processor().computes(ps).await;
-        }
-        let result = match call.computes_s {
-            None => server.result(call).await,
-            Some(seconds) => {
-                if compute == Compute::Declared {
-                    let processor = mpi.channel().processor();
-                    processor.computes(picoseconds(seconds)).await;
-                }
-                Ok(0)
+            if server.passes(ps).await.is_err() {
+                break;
             }
+        }
+        let result = match call.beside {
+            None => server.result(call).await,
+            Some(beside) => server.beside(beside, compute).await.map_err(|_| Gone),
         };
         let Ok(result) = result else { break };
         // The process goes on while the end of its call is simulated, unless others may write to
@@ -123,12 +122,6 @@ const LEAST_PAUSE_PS: u64 = 1_000_000;
 
 /// 1 ms.
 const MOST_PAUSE_PS: u64 = 1_000_000_000;
-
-/// Seconds as picoseconds; none of what is no time.
-fn picoseconds(seconds: f64) -> u64 {
-    // Saturates; what is not a number becomes 0.
-    (seconds * 1e12) as u64
-}
 
 impl<C: Channel> Server<'_, C> {
     /// The objects that are there from the beginning.

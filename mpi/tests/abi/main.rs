@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use proptest::prelude::*;
 use sme_mpi::abi::facts::{CALLS, Interface};
 use sme_mpi::abi::process::Services;
-use sme_mpi::abi::program::{Asked, Gone, Heard, Program};
+use sme_mpi::abi::program::{Asked, Beside, Gone, Heard, Program};
 use sme_mpi::abi::{Compute, serve};
 use sme_mpi::buffer::Outside;
 use sme_mpi::error::{ErrorClass, Fault};
@@ -134,11 +134,17 @@ fn number(name: &str) -> usize {
     CALLS.iter().position(|call| call.name == name).unwrap()
 }
 
+/// A call of this number: beyond the table, one that is not MPI's.
 fn asked(number: usize, values: [u64; 16]) -> Asked {
+    let beside = match number.checked_sub(CALLS.len()) {
+        None => None,
+        Some(0) => Some(Beside::Computes(f64::from_bits(values[0]))),
+        Some(_) => Some(Beside::ReadsClock(values[0])),
+    };
     Asked {
         number,
         values,
-        computes_s: None,
+        beside,
         computed_ns: 0,
     }
 }
@@ -180,6 +186,7 @@ fn performs(
     interface: Interface,
     words: &[u64],
     calls: Vec<(usize, [u64; 16])>,
+    compute: Compute,
 ) -> (Vec<u64>, Vec<u8>) {
     let returns = interface.handle("ERRORS_RETURN");
     let begins = ["COMM_WORLD", "COMM_SELF"].map(|comm| {
@@ -199,7 +206,7 @@ fn performs(
         *last.lock() = Arc::clone(&script);
         async move {
             let mpi = Mpi::new(wire);
-            serve(&mpi, script, || interface, Compute::Zero).await
+            serve(&mpi, script, || interface, compute).await
         }
     });
     let last = last.lock();
@@ -217,7 +224,7 @@ fn calls_give_their_results() {
             (number("Comm_size"), [0; 16]),
             (number("Barrier"), values),
         ];
-        let (answers, memory) = performs(interface, &[7], calls);
+        let (answers, memory) = performs(interface, &[7], calls, Compute::Zero);
         let wrong = interface.constant("ERR_COMM") as u64;
         assert_eq!(answers, [0, 0, 0, 0, wrong, 0], "{interface:?}");
         assert_eq!(
@@ -236,7 +243,7 @@ proptest! {
             .prop_flat_map(|interface| {
                 let values = prop::collection::vec(word(interface), 16);
                 let values = values.prop_map(|values| <[u64; 16]>::try_from(values).unwrap());
-                let call = (0..CALLS.len(), values);
+                let call = (0..CALLS.len() + 2, values);
                 (
                     Just(interface),
                     prop::collection::vec(word(interface), 1..64),
@@ -244,6 +251,6 @@ proptest! {
                 )
             }),
     ) {
-        performs(interface, &words, calls);
+        performs(interface, &words, calls, Compute::Declared);
     }
 }

@@ -47,6 +47,11 @@ pub struct RunFlags {
     /// measured:FACTOR, so many times as much
     #[arg(long, value_name = "HOW", default_value = "zero")]
     compute: String,
+    /// Let the clocks that programs read (clock_gettime, gettimeofday, time) tell the time of
+    /// MPI_Wtime, and sleep and nanosleep take simulated time, in the thread that has called
+    /// MPI_Init, from then on
+    #[arg(long)]
+    intercept_clocks: bool,
     /// Begin each line of output with the rank that wrote it
     #[arg(long, help_heading = "Output")]
     prefix: bool,
@@ -97,6 +102,7 @@ impl RunFlags {
                 ranks,
                 has_prefix: self.prefix,
                 measures: matches!(compute, Compute::Measured(_)),
+                intercepts_clocks: self.intercept_clocks,
             },
             compute,
             timeline: self.timeline.clone(),

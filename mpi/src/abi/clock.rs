@@ -1,0 +1,59 @@
+//! The time that passes in a program between its calls of MPI, and the clock that it reads.
+
+use super::program::Beside;
+use super::rank::{Ended, Failure, SUCCESS};
+use super::server::{Compute, Server};
+use crate::channel::{Channel, Processor};
+
+/// The time of a rank's beginning, in seconds: programs may take 0 for no time.
+const BEGIN_S: f64 = 1.0;
+
+/// The most picoseconds for which the ranks of a job may compute or sleep, so that no clock
+/// overflows even where each waits for the one before it and computes on a slow core.
+const MOST_PS: u64 = u64::MAX / 16;
+
+impl<C: Channel> Server<'_, C> {
+    /// The simulated time, in seconds (MPI_Wtime).
+    pub(super) async fn clock_s(&self) -> f64 {
+        BEGIN_S + self.mpi.wtime().await
+    }
+
+    /// Performs a call that is not MPI's.
+    pub(super) async fn beside(&mut self, call: Beside, compute: Compute) -> Ended {
+        match call {
+            Beside::Computes(seconds) => {
+                if compute == Compute::Declared {
+                    self.passes(picoseconds(seconds)).await?;
+                }
+                SUCCESS
+            }
+            Beside::ReadsClock(sleep_ns) => {
+                self.passes(sleep_ns.saturating_mul(1000)).await?;
+                Ok((self.clock_s().await * 1e9).round() as u64)
+            }
+        }
+    }
+
+    /// Lets so many picoseconds pass.
+    ///
+    /// # Errors
+    /// The time is longer than a rank may compute: the job is ended.
+    pub(super) async fn passes(&mut self, ps: u64) -> Result<(), Failure> {
+        let most = MOST_PS / u64::from(self.mpi.channel().ranks().max(1));
+        self.passed_ps = self.passed_ps.saturating_add(ps);
+        if self.passed_ps > most {
+            let hours = most as f64 / 3600e12;
+            let why = format!("the program computes or sleeps for more than {hours:.1} hours");
+            self.rank.program.abort(1, why);
+            return Err(Failure::Gone);
+        }
+        self.mpi.channel().processor().computes(ps).await;
+        Ok(())
+    }
+}
+
+/// Seconds as picoseconds; none of what is no time.
+fn picoseconds(seconds: f64) -> u64 {
+    // Saturates; what is not a number becomes 0.
+    (seconds * 1e12) as u64
+}
