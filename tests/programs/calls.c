@@ -204,6 +204,17 @@ static void errors(void)
     MPI_Error_class(code, &class);
     MPI_Error_string(code, text, &length);
     CHECK(class == MPI_ERR_RANK && length > 0);
+    /* A datatype has to be committed before data of it are moved. */
+    MPI_Datatype pair;
+    int values[2] = {0}, at = 0;
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Error_class(MPI_Bcast(values, 1, pair, 0, MPI_COMM_WORLD), &class);
+    CHECK(class == MPI_ERR_TYPE);
+    MPI_Error_class(MPI_Pack(values, 1, pair, text, sizeof text, &at, MPI_COMM_WORLD), &class);
+    CHECK(class == MPI_ERR_TYPE);
+    MPI_Type_commit(&pair);
+    CHECK(MPI_Bcast(values, 1, pair, 0, MPI_COMM_WORLD) == MPI_SUCCESS);
+    MPI_Type_free(&pair);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 

@@ -49,7 +49,7 @@ impl Place {
     /// The same; a count and a datatype follow.
     fn with_shape(a: &mut Arguments<'_>) -> Result<Self, Failure> {
         let place = Self::at(a)?;
-        let (count, datatype) = (a.count()?, a.datatype()?);
+        let (count, datatype) = (a.count()?, a.committed()?);
         Ok(place.of(count, &datatype))
     }
 
@@ -101,7 +101,7 @@ impl<'m, C: Channel> Server<'m, C> {
             }
             "Fetch_and_op" => {
                 let needs_origin = needs_operand(&a.op_at(5)?);
-                let (origin, result, datatype) = (a.address(), a.address(), a.datatype()?);
+                let (origin, result, datatype) = (a.address(), a.address(), a.committed()?);
                 let one = |address| Given::new(a.rank, address, 1, &datatype);
                 let (origin, result) = (needs_origin.then(|| one(origin)), one(result));
                 let place = Place::at(a)?.of(1, &datatype);
@@ -109,7 +109,7 @@ impl<'m, C: Channel> Server<'m, C> {
             }
             "Compare_and_swap" => {
                 let [new, compared, result] = [a.address(), a.address(), a.address()];
-                let datatype = a.datatype()?;
+                let datatype = a.committed()?;
                 let one = |address| Given::new(a.rank, address, 1, &datatype);
                 let mut both = one(compared).buffer().packed()?;
                 both.extend(one(new).buffer().packed()?);

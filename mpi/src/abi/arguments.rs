@@ -363,6 +363,20 @@ impl<'r> Arguments<'r> {
         self.type_with(handle, |object| object.datatype.clone())
     }
 
+    /// A datatype of data that are moved.
+    pub(super) fn committed(&mut self) -> Result<Datatype, Failure> {
+        let handle = self.handle();
+        self.type_with(handle, usable)?
+    }
+
+    /// `count` datatypes in memory, of data that are moved.
+    pub(super) fn all_committed(&mut self, count: usize) -> Result<Vec<Datatype>, Failure> {
+        let address = self.address();
+        let handles = self.handles_at(address, count)?;
+        let datatype = |&handle: &u64| self.type_with(handle, usable)?;
+        handles.iter().map(datatype).collect()
+    }
+
     /// `count` datatypes in memory.
     pub(super) fn datatypes(&mut self, count: usize) -> Result<Vec<Datatype>, Failure> {
         let address = self.address();
@@ -408,7 +422,7 @@ impl<'r> Arguments<'r> {
             return Ok(Given::new(self.rank, address, 0, &byte));
         }
         let count = self.count()?;
-        let datatype = self.datatype()?;
+        let datatype = self.committed()?;
         Ok(Given::new(self.rank, address, count, &datatype))
     }
 
@@ -475,5 +489,16 @@ impl<'r> Arguments<'r> {
     /// A handle of this kind that no object of the rank's has.
     pub(super) fn new_handle(&self, kind: Kind) -> u64 {
         self.rank.objects.lock().handle(kind)
+    }
+}
+
+/// The datatype of an object, if data of it can be moved (MPI-4.1, Sec. 5.1.9).
+fn usable(object: &TypeObject) -> Result<Datatype, Failure> {
+    match object.is_committed {
+        true => Ok(object.datatype.clone()),
+        false => {
+            let text = "the datatype has not been committed";
+            Err(Failure::new(ErrorClass::Type, text))
+        }
     }
 }

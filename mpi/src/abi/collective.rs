@@ -77,7 +77,7 @@ impl Blocks {
             return Ok(Self::nothing(a, address, 3));
         }
         let (counts, displacements) = (a.numbers(ranks)?, a.numbers(ranks)?);
-        let datatype = a.datatype()?;
+        let datatype = a.committed()?;
         check(&counts)?;
         let blocks = counts.into_iter().zip(displacements).collect();
         Ok(Self {
@@ -93,7 +93,7 @@ impl Blocks {
             return Ok(Self::nothing(a, address, 3));
         }
         let (counts, displacements) = (a.numbers(ranks)?, a.numbers(ranks)?);
-        let datatypes = a.datatypes(ranks)?;
+        let datatypes = a.all_committed(ranks)?;
         check(&counts)?;
         let blocks = counts.into_iter().zip(displacements).zip(datatypes);
         let blocks =
@@ -244,7 +244,7 @@ impl<C: Channel> Server<'_, C> {
                 let comm = a.names_comm(5)?;
                 let (sent, received) = (a.address(), a.address());
                 let count = a.count()?;
-                let datatype = a.datatype()?;
+                let datatype = a.committed()?;
                 let op = a.op()?;
                 a.skip();
                 let given = |address, count| Given::new(a.rank, address, count, &datatype);
@@ -261,7 +261,7 @@ impl<C: Channel> Server<'_, C> {
                 let (sent, received) = (a.address(), a.address());
                 let counts = a.numbers(comm.size() as usize)?;
                 check(&counts)?;
-                let datatype = a.datatype()?;
+                let datatype = a.committed()?;
                 let op = a.op()?;
                 a.skip();
                 let all: i64 = counts.iter().sum();
@@ -325,7 +325,7 @@ impl<C: Channel> Server<'_, C> {
     fn operands(&self, a: &mut Arguments<'_>) -> Result<(Given, Given), Failure> {
         let (sent, received) = (a.address(), a.address());
         let count = a.count()?;
-        let datatype = a.datatype()?;
+        let datatype = a.committed()?;
         let given = |address| Given::new(a.rank, address, count, &datatype);
         Ok((given(sent), given(received)))
     }

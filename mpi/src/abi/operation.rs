@@ -50,7 +50,7 @@ impl Rank {
             }
             "Reduce_local" => {
                 let (from, into) = (a.address(), a.address());
-                let (count, datatype, op) = (a.count()?, a.datatype()?, a.op()?);
+                let (count, datatype, op) = (a.count()?, a.committed()?, a.op()?);
                 let given = |address| super::arguments::Given::new(self, address, count, &datatype);
                 let earlier = given(from).buffer().packed()?;
                 let mut result = given(into).buffer().packed()?;
