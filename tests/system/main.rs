@@ -20,6 +20,8 @@ mod conformance;
 mod constants;
 mod deadlocks;
 mod deaths;
+#[cfg(target_os = "linux")]
+mod differential;
 mod documents;
 mod engines;
 mod estimators;

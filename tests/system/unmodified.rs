@@ -14,7 +14,7 @@ use crate::command::{skipped, text};
 
 /// The compiler of MPICH for this language, if it is installed: other libraries have another
 /// interface.
-fn compiler(language: &str) -> Option<String> {
+pub fn compiler(language: &str) -> Option<String> {
     let names = [format!("{language}.mpich"), language.to_owned()];
     names.into_iter().find(|name| {
         let shown = Command::new(name).arg("-show").output();
@@ -23,32 +23,32 @@ fn compiler(language: &str) -> Option<String> {
 }
 
 /// A name in the directory of programs that no other file has.
-fn new_file() -> PathBuf {
+pub fn new_file() -> PathBuf {
     let file = tempfile::Builder::new().tempfile_in(directory()).unwrap();
     file.into_temp_path().keep().unwrap()
 }
 
 /// Runs a compiler, which must succeed.
-fn compile(compiler: &str, arguments: &[&OsStr]) {
+pub fn compile(compiler: &str, arguments: &[&OsStr]) {
     let output = Command::new(compiler).args(arguments).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
 /// A file of `tests/programs`.
-fn source_of(name: &str) -> PathBuf {
+pub fn source_of(name: &str) -> PathBuf {
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     programs.join(name)
 }
 
 /// Where programs are compiled to, once.
-fn directory() -> &'static Path {
+pub fn directory() -> &'static Path {
     static DIRECTORY: OnceLock<TempDir> = OnceLock::new();
     let directory = DIRECTORY.get_or_init(|| tempfile::tempdir().unwrap());
     directory.path()
 }
 
 /// Compiles a program of `tests/programs`; none if MPICH is not installed.
-fn compiled(source: &str) -> Option<PathBuf> {
+pub fn compiled(source: &str) -> Option<PathBuf> {
     let language = match source.rsplit_once('.') {
         Some((_, "c")) => "mpicc",
         _ => "mpif90",
@@ -64,7 +64,7 @@ fn compiled(source: &str) -> Option<PathBuf> {
 }
 
 /// Runs a program under `sme mpi run` with these flags.
-fn run(flags: &str, program: &Path, arguments: &[&str]) -> Output {
+pub fn run(flags: &str, program: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_sme"))
         .args(["mpi", "run"])
         .args(flags.split_whitespace())
