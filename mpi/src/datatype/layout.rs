@@ -53,6 +53,9 @@ pub(super) struct Shape {
     alignment: usize,
     /// The place where the data begin, if they are one block in ascending order.
     pub(super) block: Option<i64>,
+    /// The places of the first byte and behind the last one, if every byte of data lies behind the
+    /// one before it in the type map.
+    pub(super) ascending: Option<(i64, i64)>,
 }
 
 impl Shape {
@@ -65,6 +68,7 @@ impl Shape {
             kinds: Kinds::One(basic),
             alignment: basic.alignment(),
             block: (end == Some(basic.size())).then_some(0),
+            ascending: Some((0, end.unwrap_or_default() as i64)),
         }
     }
 
@@ -75,6 +79,7 @@ impl Shape {
             bytes: limited(one.bytes.checked_mul(count)?)?,
             elements: one.elements.checked_mul(count)?,
             block: one.block.filter(|_| count == 1 || basic.is_dense()),
+            ascending: repeated(one.ascending, count, basic.extent() as i64),
             ..one
         }))
     }
@@ -87,6 +92,7 @@ impl Shape {
             kinds: Kinds::None,
             alignment: 1,
             block: None,
+            ascending: Some((0, 0)),
         })
     }
 
@@ -119,6 +125,7 @@ impl Shape {
             kinds: of.kinds,
             alignment: of.alignment,
             block: of.block.filter(|_| stride == of.bytes as i64),
+            ascending: repeated(of.ascending, count, stride),
             arrangement: Arrangement::Repeat {
                 of: Arc::clone(of),
                 count,
@@ -155,7 +162,16 @@ impl Shape {
         let mut kinds = Kinds::None;
         let mut alignment = 1;
         let mut block = None;
+        let mut ascending = own
+            .first()
+            .and_then(|(at, first)| moved(first.ascending?, *at));
         for (i, (at, shape)) in own.iter().enumerate() {
+            if i > 0 {
+                ascending = ascending.and_then(|(first, end)| {
+                    let (begin, last) = moved(shape.ascending?, *at)?;
+                    (begin >= end).then_some((first, last))
+                });
+            }
             let begins = shape.block.map(|begins| at.wrapping_add(begins));
             block = match block {
                 None if i == 0 => begins,
@@ -174,6 +190,7 @@ impl Shape {
             kinds,
             alignment,
             block,
+            ascending,
         }))
     }
 
@@ -195,6 +212,20 @@ impl Shape {
             false => None,
         }
     }
+}
+
+/// Ascending data, repeated so many times, `stride` bytes apart: `None` if they do not ascend.
+fn repeated(one: Option<(i64, i64)>, count: u64, stride: i64) -> Option<(i64, i64)> {
+    let (first, end) = one?;
+    let ascends = count < 2 || stride >= end.checked_sub(first)?;
+    let last = i64::try_from(count.saturating_sub(1)).ok()?;
+    let end = last.checked_mul(stride)?.checked_add(end)?;
+    ascends.then_some((first, end))
+}
+
+/// A range of displacements, moved by `at`.
+fn moved((first, end): (i64, i64), at: i64) -> Option<(i64, i64)> {
+    Some((first.checked_add(at)?, end.checked_add(at)?))
 }
 
 fn limited(bytes: u64) -> Option<u64> {

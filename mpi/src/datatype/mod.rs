@@ -169,6 +169,12 @@ impl Datatype {
         self.0.layout.shape.block == Some(0) && self.extent() == self.size()
     }
 
+    /// Returns whether every byte of its data lies behind the one before it in the type map, as in
+    /// the filetype of a file (MPI-4.1, Sec. 14.3).
+    pub fn is_ascending(&self) -> bool {
+        self.0.layout.shape.ascending.is_some()
+    }
+
     /// Returns whether it is the same datatype, not one that was made alike.
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

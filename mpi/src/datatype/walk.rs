@@ -61,6 +61,25 @@ impl Datatype {
         })
     }
 
+    /// The same without the first `skipped` bytes of data, which are not looked at one by one.
+    ///
+    /// # Errors
+    /// As [`Self::blocks`].
+    pub fn blocks_from(&self, count: i64, skipped: u64) -> Result<Blocks<'_>, Fault> {
+        let mut blocks = self.blocks(count)?;
+        let mut left = blocks.walk.skip(skipped);
+        while left > 0
+            && let Some(mut block) = blocks.piece()
+        {
+            let gone = left.min(block.bytes as u64);
+            left -= gone;
+            block.displacement = block.displacement.wrapping_add(gone as i64);
+            block.bytes -= gone as usize;
+            blocks.pending = Some(block).filter(|block| block.bytes > 0);
+        }
+        Ok(blocks)
+    }
+
     /// The predefined values of `count` copies, in type-map order. Two runs may be adjacent.
     ///
     /// # Errors
@@ -135,7 +154,7 @@ enum Leaf {
     Block(i64, u64),
 }
 
-impl Walk<'_> {
+impl<'t> Walk<'t> {
     fn next(&mut self) -> Option<Leaf> {
         loop {
             let (shape, begins) = match self.stack.last_mut()? {
@@ -167,25 +186,123 @@ impl Walk<'_> {
                     return Some(leaf);
                 }
             };
-            if let Some(offset) = shape.block.filter(|_| self.as_blocks) {
-                return Some(Leaf::Block(begins.wrapping_add(offset), shape.bytes));
-            }
-            match &shape.arrangement {
-                Arrangement::Run { basic, count } => {
-                    return Some(Leaf::Run(begins, *basic, *count));
-                }
-                Arrangement::Repeat { of, count, stride } => self.stack.push(Frame::Repeat {
-                    of,
-                    at: begins,
-                    stride: *stride,
-                    left: *count,
-                }),
-                Arrangement::Parts(parts) => self.stack.push(Frame::Parts {
-                    parts: parts.iter(),
-                    at: begins,
-                }),
+            if let Some(leaf) = self.open(shape, begins) {
+                return Some(leaf);
             }
         }
+    }
+
+    /// Goes into a shape: the leaf that it is, if it is one.
+    fn open(&mut self, shape: &'t Shape, begins: i64) -> Option<Leaf> {
+        if let Some(offset) = shape.block.filter(|_| self.as_blocks) {
+            return Some(Leaf::Block(begins.wrapping_add(offset), shape.bytes));
+        }
+        match &shape.arrangement {
+            Arrangement::Run { basic, count } => return Some(Leaf::Run(begins, *basic, *count)),
+            Arrangement::Repeat { of, count, stride } => self.stack.push(Frame::Repeat {
+                of,
+                at: begins,
+                stride: *stride,
+                left: *count,
+            }),
+            Arrangement::Parts(parts) => self.stack.push(Frame::Parts {
+                parts: parts.iter(),
+                at: begins,
+            }),
+        }
+        None
+    }
+
+    /// Leaves out bytes of data; returns those that are left of a predefined value, whose part is next.
+    fn skip(&mut self, bytes: u64) -> u64 {
+        let mut bytes = bytes;
+        while bytes > 0
+            && let Some(frame) = self.stack.last_mut()
+        {
+            let inner = match frame {
+                Frame::Repeat {
+                    of,
+                    at,
+                    stride,
+                    left,
+                } => {
+                    let copies = (bytes / of.bytes.max(1)).min(*left);
+                    bytes -= copies * of.bytes;
+                    *at = at.wrapping_add(stride.wrapping_mul(copies as i64));
+                    *left -= copies;
+                    // The copy in which the next byte lies, if there is one.
+                    let begins = *at;
+                    let inner = (bytes > 0 && *left > 0).then_some((*of, begins));
+                    if inner.is_some() {
+                        *at = begins.wrapping_add(*stride);
+                        *left -= 1;
+                    }
+                    inner
+                }
+                Frame::Parts { parts, at } => {
+                    let part = parts.find(|(_, part)| {
+                        let is_skipped = part.bytes <= bytes;
+                        bytes -= if is_skipped { part.bytes } else { 0 };
+                        !is_skipped
+                    });
+                    part.map(|(offset, part)| (&**part, at.wrapping_add(*offset)))
+                }
+                Frame::Leaf(leaf) => {
+                    bytes = leaf.skip(bytes);
+                    if !leaf.is_empty() {
+                        return bytes;
+                    }
+                    None
+                }
+            };
+            match inner {
+                Some((shape, begins)) => {
+                    if let Some(leaf) = self.open(shape, begins) {
+                        self.stack.push(Frame::Leaf(leaf));
+                    }
+                }
+                None => self.drop_empty(),
+            }
+        }
+        bytes
+    }
+
+    /// Leaves the last frame if nothing is left of it.
+    fn drop_empty(&mut self) {
+        let is_empty = self.stack.last().is_some_and(|frame| match frame {
+            Frame::Repeat { left, .. } => *left == 0,
+            Frame::Parts { parts, .. } => parts.len() == 0,
+            Frame::Leaf(leaf) => leaf.is_empty(),
+        });
+        if is_empty {
+            self.stack.pop();
+        }
+    }
+}
+
+impl Leaf {
+    /// Leaves out bytes, but no part of a value; returns those that are left.
+    fn skip(&mut self, bytes: u64) -> u64 {
+        match self {
+            Self::Block(at, length) => {
+                let gone = bytes.min(*length);
+                *at = at.wrapping_add(gone as i64);
+                *length -= gone;
+                bytes - gone
+            }
+            Self::Run(at, basic, count) => {
+                let size = basic.size() as u64;
+                let gone = (bytes / size).min(*count);
+                let step = basic.extent() as i64;
+                *at = at.wrapping_add(step.wrapping_mul(gone as i64));
+                *count -= gone;
+                bytes - gone * size
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        matches!(self, Self::Block(_, 0) | Self::Run(_, _, 0))
     }
 }
 

@@ -15,7 +15,7 @@ use oracle::{Entry, Map, Spec, numbers, specs};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use sme_mpi::datatype::pack::{get_count, get_elements, pack, pack_size, unpack};
-use sme_mpi::datatype::{Basic, Datatype, Order};
+use sme_mpi::datatype::{Basic, Block, Datatype, Order};
 
 type Packer = fn(&[u8], usize, i64, &Datatype) -> Vec<u8>;
 type Unpacker = fn(&[u8], &mut [u8], usize, i64, &Datatype) -> usize;
@@ -157,6 +157,28 @@ proptest! {
             }
         }
         prop_assert_eq!(values, entries);
+    }
+
+    #[test]
+    fn the_first_bytes_of_blocks_are_left_out(
+        spec in specs(), count in 0..4_i64, skipped in 0..400_usize
+    ) {
+        let map = spec.map();
+        let entries = map.copies(count);
+        prop_assume!(entries.len() <= ENTRIES);
+        let datatype = spec.build().unwrap();
+        let bytes = |data: Option<(i64, i64)>| {
+            let (at, size) = data.unwrap_or_default();
+            at..at + size
+        };
+        let all: Vec<i64> = entries.iter().flat_map(|entry| bytes(entry.data())).collect();
+        let blocks = datatype.blocks_from(count, skipped as u64).unwrap();
+        let block = |block: Block| block.displacement..block.displacement + block.bytes as i64;
+        let left: Vec<i64> = blocks.flat_map(block).collect();
+        prop_assert_eq!(left.as_slice(), all.get(skipped..).unwrap_or_default());
+
+        let one: Vec<i64> = map.data().flat_map(|data| bytes(Some(data))).collect();
+        prop_assert_eq!(datatype.is_ascending(), one.is_sorted_by(|left, right| left < right));
     }
 
     #[test]
