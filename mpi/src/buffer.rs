@@ -3,6 +3,7 @@
 //! of its own.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::datatype::{Basic, Datatype, pack};
@@ -174,6 +175,29 @@ impl<'a> Buffer<'a> {
         Ok(bytes)
     }
 
+    /// The packed data from byte `from` on, `most` bytes of them at most.
+    ///
+    /// # Errors
+    /// As [`Buffer::packed`].
+    pub(crate) fn packed_part(&self, from: u64, most: u64) -> Result<Vec<u8>, Fault> {
+        let (whole, mut bytes) = (self.whole(), Vec::new());
+        let mut left = most;
+        let mut blocks = whole.blocks_from(from)?.map_while(|(address, bytes)| {
+            let now = (bytes as u64).min(left);
+            left -= now;
+            (now > 0).then_some((address, now as usize))
+        });
+        match &self.memory {
+            Memory::Here(memory) => {
+                for (at, length) in blocks {
+                    bytes.extend_from_slice(&memory[within(memory.len(), at, length)?]);
+                }
+            }
+            Memory::Outside(memory) => memory.read(&mut blocks, &mut bytes)?,
+        }
+        Ok(bytes)
+    }
+
     /// All of it as a piece.
     pub(crate) fn whole(&self) -> Piece {
         Piece {
@@ -262,6 +286,31 @@ impl<'a> BufferMut<'a> {
         self.unpack_piece(&whole, bytes)
     }
 
+    /// Takes in packed data, which begin at byte `from` of all.
+    ///
+    /// # Errors
+    /// As [`BufferMut::unpack`].
+    pub(crate) fn unpack_part(&mut self, from: u64, bytes: &[u8]) -> Result<(), Fault> {
+        let whole = self.shared().whole();
+        let mut blocks = whole.blocks_from(from)?;
+        match &mut self.memory {
+            MemoryMut::Here(memory) => {
+                let mut left = bytes;
+                for (at, length) in blocks {
+                    let (now, later) = left.split_at(length.min(left.len()));
+                    let place = within(memory.len(), at, now.len())?;
+                    memory[place].copy_from_slice(now);
+                    left = later;
+                    if left.is_empty() {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+            MemoryMut::Outside(memory) => memory.write(&mut blocks, bytes),
+        }
+    }
+
     /// Takes packed data into a piece of the memory.
     ///
     /// # Errors
@@ -289,6 +338,16 @@ pub struct Piece {
     pub datatype: Datatype,
 }
 
+/// The place of a block in memory of so many bytes.
+fn within(memory: usize, at: u64, bytes: usize) -> Result<Range<usize>, Fault> {
+    let begin = usize::try_from(at).ok();
+    let place = begin.and_then(|begin| Some(begin..begin.checked_add(bytes)?));
+    place.filter(|place| place.end <= memory).ok_or_else(|| {
+        let text = format!("{bytes} bytes at {at} are not in memory");
+        Fault::new(ErrorClass::Buffer, "buf", text)
+    })
+}
+
 fn bytes(count: i64, datatype: &Datatype) -> u64 {
     let count = u64::try_from(count).unwrap_or(0);
     count.saturating_mul(datatype.size() as u64)
@@ -313,8 +372,13 @@ impl Piece {
 
     /// Its blocks, by the addresses where they begin.
     fn blocks(&self) -> Result<impl Iterator<Item = (u64, usize)>, Fault> {
+        self.blocks_from(0)
+    }
+
+    /// The same without the first bytes of data.
+    fn blocks_from(&self, from: u64) -> Result<impl Iterator<Item = (u64, usize)>, Fault> {
         let origin = self.origin;
-        let blocks = self.datatype.blocks(self.count)?;
+        let blocks = self.datatype.blocks_from(self.count, from)?;
         Ok(blocks.map(move |block| {
             let begin = origin.wrapping_add(block.displacement);
             (begin as u64, block.bytes)

@@ -105,6 +105,32 @@ classes! {
     RmaShared = "MPI_ERR_RMA_SHARED",
     /// A window of the wrong kind.
     RmaFlavor = "MPI_ERR_RMA_FLAVOR",
+    /// An invalid file.
+    File = "MPI_ERR_FILE",
+    /// Arguments of a collective call that differ.
+    NotSame = "MPI_ERR_NOT_SAME",
+    /// An invalid mode of a file.
+    Amode = "MPI_ERR_AMODE",
+    /// A data representation that the library does not have.
+    UnsupportedDatarep = "MPI_ERR_UNSUPPORTED_DATAREP",
+    /// A file that is not there.
+    NoSuchFile = "MPI_ERR_NO_SUCH_FILE",
+    /// A file that is there.
+    FileExists = "MPI_ERR_FILE_EXISTS",
+    /// An invalid name of a file.
+    BadFile = "MPI_ERR_BAD_FILE",
+    /// An access to a file that is not permitted.
+    Access = "MPI_ERR_ACCESS",
+    /// A disk without space.
+    NoSpace = "MPI_ERR_NO_SPACE",
+    /// A quota that is exceeded.
+    Quota = "MPI_ERR_QUOTA",
+    /// A file, or file system, that is read alone.
+    ReadOnly = "MPI_ERR_READ_ONLY",
+    /// A file that is in use.
+    FileInUse = "MPI_ERR_FILE_IN_USE",
+    /// Another error of input or output.
+    Io = "MPI_ERR_IO",
     /// A call that the library does not have.
     UnsupportedOperation = "MPI_ERR_UNSUPPORTED_OPERATION",
     /// An invalid session.

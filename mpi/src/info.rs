@@ -61,6 +61,15 @@ impl Info {
         Ok(())
     }
 
+    /// Sets the keys of another one.
+    ///
+    /// # Errors
+    /// As [`Self::set`].
+    pub fn update(&mut self, other: &Self) -> Result<(), Fault> {
+        let mut others = other.0.iter();
+        others.try_for_each(|(key, value)| self.set(key, value))
+    }
+
     /// The keys, of which there are so many (MPI_Info_get_nkeys, MPI_Info_get_nthkey).
     pub fn keys(&self) -> impl ExactSizeIterator<Item = &str> {
         self.0.iter().map(|(key, _)| key.as_str())

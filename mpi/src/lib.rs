@@ -15,6 +15,7 @@
 //! * [`buffer`], [`datatype`], [`op`]: the data of a call, and reductions.
 //! * [`comm`], [`group`], [`topology`]: communicators, their ranks, and the neighbours of a rank.
 //! * [`window`]: one-sided communication.
+//! * [`file`]: views of files, and accesses through them.
 //! * [`attributes`], [`info`]: what programs attach to communicators, and hand to the library.
 //! * [`collective`]: collective algorithms, one per file, and the choice among them.
 //! * [`process`]: daemons, and the reservation of cores.
@@ -31,6 +32,7 @@ pub mod comm;
 pub mod datatype;
 mod device;
 pub mod error;
+pub mod file;
 pub mod group;
 pub mod info;
 pub mod mppaipc;
