@@ -123,6 +123,12 @@ impl Entry {
                 let _ = write!(self.after, "r{place}.fill(); ");
                 format!("r{place}.address()")
             }
+            "*file" => {
+                // A pointer in C, whose values fit into an INTEGER.
+                let _ = write!(self.before, "let mut f{place} = number({at}); ");
+                let _ = write!(self.after, "give({at}, f{place} as i32); ");
+                format!("(&raw mut f{place}) as usize")
+            }
             "*aint" if SHORT.contains(&name) => {
                 let _ = write!(self.before, "let mut w{place} = 0_isize; ");
                 let _ = write!(self.after, "give({at}, w{place} as i32); ");

@@ -12,6 +12,7 @@ use std::thread::{self, JoinHandle};
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use sme_mpi::abi::process::Services;
+use sme_mpi::file::Handover;
 use tempfile::TempDir;
 
 use super::process::RankProcess;
@@ -71,6 +72,7 @@ pub struct Shared {
     slots: Slots,
     state: Mutex<State>,
     services: Services,
+    handover: Handover,
 }
 
 #[derive(Debug, Default)]
@@ -93,6 +95,11 @@ impl Shared {
     /// The services that processes have published.
     pub fn services(&self) -> &Services {
         &self.services
+    }
+
+    /// The files that processes open together.
+    pub fn handover(&self) -> &Handover {
+        &self.handover
     }
 
     /// A rank ends the job.
@@ -200,6 +207,7 @@ impl Processes {
             slots,
             state: Mutex::new(state),
             services: Services::default(),
+            handover: Handover::default(),
         });
         let mut processes = Self {
             shared,

@@ -6,9 +6,11 @@
 //! * `slots`: the memory that the simulator shares with them.
 //! * `process`: a process, as its calls see it.
 //! * `elsewhere`: processes that wait for something other than MPI.
+//! * `files`: the files of this computer.
 //! * `job`: the processes of a job, started and watched.
 
 mod elsewhere;
+mod files;
 mod interface;
 mod job;
 mod library;

@@ -12,8 +12,10 @@ use sme_mpi::abi::process::Services;
 use sme_mpi::abi::program::{Asked, Beside, Gone, Heard, Program};
 use sme_mpi::buffer::Outside;
 use sme_mpi::error::{ErrorClass, Fault};
+use sme_mpi::file::{Directory, Handover, Mode, Storage};
 
 use super::elsewhere::Watch;
+use super::files;
 use super::job::Shared;
 use super::slots::slot::{
     CALLS, COMPUTES, FINALIZED, INITIALIZED, INVOKES, MOST_ARGUMENTS, MPICH, READS_CLOCK, RETURNED,
@@ -102,9 +104,14 @@ impl RankProcess {
         }
     }
 
+    /// The number of the process, once it has made a call.
+    fn number(&self) -> u32 {
+        self.slot.process.load(Relaxed)
+    }
+
     fn memory(&self) -> Result<&File, Fault> {
         let open = || {
-            let process = self.slot.process.load(Relaxed);
+            let process = self.number();
             let path = format!("/proc/{process}/mem");
             let opened = OpenOptions::new().read(true).write(true).open(path);
             opened.ok()
@@ -165,6 +172,16 @@ impl Outside for RankProcess {
             }
         }
         Ok(())
+    }
+}
+
+impl Directory for RankProcess {
+    fn open(&self, name: &[u8], mode: &Mode) -> Result<Box<dyn Storage>, Fault> {
+        files::open(&files::path(self.number(), name)?, mode)
+    }
+
+    fn delete(&self, name: &[u8]) -> Result<(), Fault> {
+        files::delete(&files::path(self.number(), name)?)
     }
 }
 
@@ -232,6 +249,10 @@ impl Program for RankProcess {
 
     fn services(&self) -> &Services {
         self.shared.services()
+    }
+
+    fn handover(&self) -> &Handover {
+        self.shared.handover()
     }
 
     fn is_initialized(&self) {

@@ -124,6 +124,27 @@ fn ranks_may_wait_for_each_other_by_other_means() {
     let said = text(&output.stderr);
     let warned = said.matches("waits for something other than MPI: simulated time goes on");
     assert_eq!(warned.count(), 1, "{said}");
+/// The programs write into a directory of their own, and leave nothing there.
+#[test]
+fn files_give_what_they_must() {
+    for (source, says) in [("files.c", "files: right"), ("files.f90", " files read")] {
+        let Some(program) = compiled(source) else {
+            return;
+        };
+        for machine in ["scc", "sme-prototype"] {
+            for ranks in [1, 4] {
+                let within = tempfile::tempdir().unwrap();
+                let path = within.path().to_str().unwrap();
+                let flags = format!("--machine {machine} -n {ranks}");
+                let output = run(&flags, &program, &[path]);
+                let (said, printed) = (text(&output.stderr), text(&output.stdout));
+                assert_eq!(output.status.code(), Some(0), "{flags}: {printed}{said}");
+                assert_eq!(printed, format!("{says}\n"), "{flags}");
+                let left = fs::read_dir(within.path()).unwrap().count();
+                assert_eq!(left, 0, "{flags}");
+            }
+        }
+    }
 }
 
 /// The programs in Fortran print nothing but what is wrong, and a line at the end.
@@ -337,7 +358,7 @@ fn header() -> String {
             Returned::Code => "int",
         };
         // Words of any kind are taken as they come.
-        text += &format!("{returned} {}();\n", call.full_name());
+        text += &format!("{returned} {}();\n", call.full_name);
     }
     text
 }
@@ -352,7 +373,7 @@ fn programs_of_the_standard_interface_run_alike() {
     let library = place.path().join("libmpi_abi.so.1");
     let functions = place.path().join("functions.c");
     // The linker wants the names alone: the program finds another library when it runs.
-    let named = |call: &Signature| format!("long {}() {{ return 0; }}\n", call.full_name());
+    let named = |call: &Signature| format!("long {}() {{ return 0; }}\n", call.full_name);
     fs::write(&functions, CALLS.iter().map(named).collect::<String>()).unwrap();
     let name = "-Wl,-soname,libmpi_abi.so.1";
     let shared = ["-shared", name, "-o"].map(OsStr::new);

@@ -162,7 +162,7 @@ impl<'m, C: Channel> Server<'m, C> {
         if !has_request(a) {
             return SUCCESS;
         }
-        let request = self.window(handle)?.window.over()?;
+        let request = self.window(handle)?.window.over();
         let at = a.address();
         self.begun(a, at, Pending::Call(request))
     }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::facts::{CALLS, Interface, Signature};
-use super::objects::{CommObject, Kind, TypeObject, no_such};
+use super::facts::{CALLS, Chapter, Interface, Signature};
+use super::objects::{CommObject, Kind, TypeObject, no_file, no_such};
 use super::program::Asked;
 use super::rank::{About, Failure, Rank};
 use crate::buffer::{Buffer, BufferMut, Outside};
@@ -289,6 +289,41 @@ impl<'r> Arguments<'r> {
         Ok(())
     }
 
+    /// A file, which the call is about from now on. Its handle is a pointer in MPICH's interface.
+    pub(super) fn file(&mut self) -> Result<u64, Failure> {
+        let handle = self.address();
+        self.is_file(handle)?;
+        Ok(handle)
+    }
+
+    /// Checks that this is a file, which the call is about from now on.
+    pub(super) fn is_file(&self, handle: u64) -> Result<(), Failure> {
+        if !self.rank.objects.lock().files.contains_key(&handle) {
+            return Err(no_file(handle));
+        }
+        *self.rank.about.lock() = About::File(handle);
+        Ok(())
+    }
+
+    /// The handle of a file at an address.
+    pub(super) fn file_at(&self, address: u64) -> Result<u64, Failure> {
+        let handles = self.rank.numbers(address, 1, 8)?;
+        Ok(handles.first().copied().unwrap_or_default() as u64)
+    }
+
+    /// Writes the handle of a file to an address.
+    pub(super) fn put_file(&self, address: u64, handle: u64) -> Result<(), Failure> {
+        self.rank.put_numbers(address, &[handle as i64], 8)
+    }
+
+    /// Checks that the program has given an address to write to.
+    pub(super) fn check_place(&self, address: u64) -> Result<(), Failure> {
+        match address {
+            0 => Err(Failure::new(ErrorClass::Arg, "a null pointer")),
+            _ => Ok(()),
+        }
+    }
+
     /// The result of `takes` for the arguments from the `place`th on, which come later.
     fn ahead<T>(&mut self, place: usize, takes: impl FnOnce(&mut Self) -> T) -> T {
         let next = std::mem::replace(&mut self.next, place);
@@ -316,16 +351,26 @@ impl<'r> Arguments<'r> {
     /// the same.
     pub(super) fn of_number(&mut self) -> Option<u64> {
         let name = self.call.name;
-        if name.ends_with("_toint") {
+        if name.ends_with("_toint") || name == "File_c2f" {
             return Some(self.handle());
         }
-        name.ends_with("_fromint")
-            .then(|| u64::from(self.number() as u32))
+        let is_of_number = name.ends_with("_fromint") || name == "File_f2c";
+        is_of_number.then(|| u64::from(self.number() as u32))
     }
 
-    /// Makes the call one about the communicator or the window among its arguments, if there is
-    /// one, so that errors of arguments before it are its own.
+    /// Makes the call one about the communicator, the window or the file among its arguments, if
+    /// there is one, so that errors of arguments before it are its own. Calls about files that have
+    /// none are about no file (MPI-4.1, Sec. 14.7).
     pub(super) fn is_about(&mut self) -> Result<(), Failure> {
+        if self.call.chapter == Chapter::Files {
+            *self.rank.about.lock() = About::File(self.interface().handle("FILE_NULL"));
+            let is_of_file = self.call.kinds.first() == Some(&"file");
+            let is_handler = self.call.name.ends_with("_errhandler");
+            return match is_of_file && !is_handler {
+                true => self.ahead(0, Self::file).map(drop),
+                false => Ok(()),
+            };
+        }
         // The names of null handles can be asked for.
         if self.call.name.ends_with("_get_name") {
             return Ok(());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::arguments::Arguments;
-use super::objects::{Codes, Kind, Object, Objects, no_such};
+use super::objects::{Codes, Kind, Object, Objects, no_file, no_such};
 use super::rank::{Ended, Failure, Rank, SUCCESS};
 use crate::error::ErrorClass;
 
@@ -36,6 +36,7 @@ impl Rank {
             "Comm_set_errhandler"
             | "Errhandler_set"
             | "Win_set_errhandler"
+            | "File_set_errhandler"
             | "Session_set_errhandler" => {
                 let object = a.handle();
                 let handler = a.handle();
@@ -47,13 +48,17 @@ impl Rank {
             "Comm_get_errhandler"
             | "Errhandler_get"
             | "Win_get_errhandler"
+            | "File_get_errhandler"
             | "Session_get_errhandler" => {
                 let object = a.handle();
                 let handler = self.with_object(a.call.name, object, |found| found.handler)?;
                 let at = a.address();
                 a.put_handle(at, handler)?;
             }
-            "Comm_call_errhandler" | "Win_call_errhandler" | "Session_call_errhandler" => {
+            "Comm_call_errhandler"
+            | "Win_call_errhandler"
+            | "File_call_errhandler"
+            | "Session_call_errhandler" => {
                 let object = a.handle();
                 let code = a.number();
                 let handler = self.with_object(a.call.name, object, |found| found.handler)?;
@@ -169,6 +174,10 @@ impl Rank {
         does: impl FnOnce(&mut Object) -> T,
     ) -> Result<T, Failure> {
         let mut objects = self.objects.lock();
+        if call.starts_with("File") {
+            let found = objects.file_object_mut(handle);
+            return Ok(does(found.ok_or_else(|| no_file(handle))?));
+        }
         let Objects {
             comms,
             windows,

@@ -80,6 +80,8 @@ pub enum Returned {
 pub struct Signature {
     /// Its name without "MPI_", and without the "_c" of large counts.
     pub name: &'static str,
+    /// Its name in the standard.
+    pub full_name: String,
     /// Its chapter.
     pub chapter: Chapter,
     /// Whether its counts are large.
@@ -126,6 +128,7 @@ pub static CALLS: LazyLock<Vec<Signature>> = LazyLock::new(|| {
         let (kinds, names) = arguments.unzip();
         let small = Signature {
             name,
+            full_name: format!("MPI_{name}"),
             chapter,
             is_large: false,
             kinds,
@@ -137,6 +140,7 @@ pub static CALLS: LazyLock<Vec<Signature>> = LazyLock::new(|| {
             },
         };
         let large = has_large.then(|| Signature {
+            full_name: format!("MPI_{name}_c"),
             is_large: true,
             ..small.clone()
         });

@@ -7,7 +7,7 @@
 //! * `rank`, `objects`: a rank's memory, handles and functions.
 //! * `arguments`, `status`: what calls take and give.
 //! * [`server`]: the calls of a rank, one after the other; a file for each chapter of the table,
-//!   and `access` for the calls that access windows.
+//!   `access` for the calls that access windows, and `transfer` for those that access files.
 //! * `clock`: the time that passes between calls.
 
 mod access;
@@ -19,6 +19,7 @@ mod communicator;
 mod environment;
 mod errors;
 pub mod facts;
+mod file;
 mod group;
 mod info;
 mod objects;
@@ -32,6 +33,7 @@ pub mod server;
 mod session;
 mod status;
 mod topology;
+mod transfer;
 mod types;
 mod window;
 

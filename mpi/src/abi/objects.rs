@@ -5,8 +5,9 @@ use std::fmt;
 use rustc_hash::FxHashMap;
 
 use super::facts::Interface;
+use super::file::FileObject;
 use crate::comm::Comm;
-use crate::datatype::{Basic, Datatype};
+use crate::datatype::{Basic, Combiner, Datatype};
 use crate::error::ErrorClass;
 use crate::group::Group;
 use crate::info::Info;
@@ -73,6 +74,7 @@ pub(super) enum Kind {
     Request,
     Message,
     Session,
+    File,
 }
 
 /// The objects of a rank.
@@ -88,6 +90,9 @@ pub(super) struct Objects {
     /// The properties that windows have like communicators.
     pub(super) windows: FxHashMap<u64, Object>,
     pub(super) sessions: FxHashMap<u64, Object>,
+    pub(super) files: FxHashMap<u64, FileObject>,
+    /// The properties of no file (MPI_FILE_NULL), which files begin with.
+    no_file: Object,
     pub(super) keys: FxHashMap<i64, Key>,
     /// Classes, codes and strings of errors that the program has added.
     pub(super) codes: Codes,
@@ -186,6 +191,11 @@ impl Objects {
             handlers: FxHashMap::default(),
             windows: FxHashMap::default(),
             sessions: FxHashMap::default(),
+            files: FxHashMap::default(),
+            no_file: Object {
+                handler: interface.handle("ERRORS_RETURN"),
+                ..Object::default()
+            },
             keys: FxHashMap::default(),
             codes: Codes::default(),
             universe: 0,
@@ -210,6 +220,8 @@ impl Objects {
             (_, Kind::Window) => 0xa000_0000,
             (_, Kind::Request | Kind::Message) => 0xac00_0000,
             (_, Kind::Session) => 0xb800_0000,
+            // Fortran and MPI_File_c2f have it as an int.
+            (_, Kind::File) => 0x4000_0000,
         };
         begin + PREDEFINED + self.handles
     }
@@ -274,6 +286,40 @@ impl Objects {
         same.map(|(&handle, _)| handle).or_else(alike)
     }
 
+    /// The handle that a program is given for a datatype: its own one if it is predefined, or else a
+    /// new one, which the program frees.
+    pub(super) fn give_type(&mut self, datatype: &Datatype) -> u64 {
+        let known = match datatype.combiner() {
+            Combiner::Named(_) => self.handle_of_type(datatype),
+            _ => None,
+        };
+        known.unwrap_or_else(|| self.add_type(datatype.clone()))
+    }
+
+    /// The properties of the file with this handle, or of no file.
+    pub(super) fn file_object(&self, handle: u64) -> Option<&Object> {
+        match handle == self.interface.handle("FILE_NULL") {
+            true => Some(&self.no_file),
+            false => self.files.get(&handle).map(|file| &file.object),
+        }
+    }
+
+    /// The same, to change.
+    pub(super) fn file_object_mut(&mut self, handle: u64) -> Option<&mut Object> {
+        match handle == self.interface.handle("FILE_NULL") {
+            true => Some(&mut self.no_file),
+            false => self.files.get_mut(&handle).map(|file| &mut file.object),
+        }
+    }
+
+    /// Gives a file a handle, and the error handler of no file.
+    pub(super) fn add_file(&mut self, mut file: FileObject) -> u64 {
+        let handle = self.handle(Kind::File);
+        file.object.handler = self.no_file.handler;
+        self.files.insert(handle, file);
+        handle
+    }
+
     /// Gives a group a handle.
     pub(super) fn add_group(&mut self, group: Group) -> u64 {
         if group.size() == 0 {
@@ -301,4 +347,9 @@ const FIRST_KEY: i64 = 1000;
 /// The failure of a call with a handle that is not one.
 pub(super) fn no_such(class: ErrorClass, what: &str, handle: u64) -> Failure {
     Failure::new(class, format!("{handle:#x} is no {what}"))
+}
+
+/// The failure of a call with a handle that is no file.
+pub(super) fn no_file(handle: u64) -> Failure {
+    no_such(ErrorClass::File, "file", handle)
 }

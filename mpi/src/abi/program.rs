@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::process::Services;
 use crate::buffer::Outside;
+use crate::file::{Directory, Handover};
 
 /// A call that a process makes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,7 +59,7 @@ pub struct Gone;
 
 /// The process of a rank. It makes a call, waits for the answer, and meanwhile calls functions of
 /// its program when it is told to.
-pub trait Program: Outside + fmt::Debug {
+pub trait Program: Outside + Directory + fmt::Debug {
     /// Waits until the process makes its next call. Simulated time stands still. None if the process
     /// waits for something else: time has to go on, so that others can bring that about.
     ///
@@ -89,6 +90,9 @@ pub trait Program: Outside + fmt::Debug {
 
     /// The services that processes of the job have published.
     fn services(&self) -> &Services;
+
+    /// The files that processes of the job open together.
+    fn handover(&self) -> &Handover;
 
     /// Tells that MPI_Init has returned, or MPI_Finalize.
     fn is_initialized(&self);

@@ -32,6 +32,8 @@ pub(super) enum About {
     Comm(u64),
     /// The window with this handle.
     Window(u64),
+    /// The file with this handle, or no file (MPI_FILE_NULL).
+    File(u64),
 }
 
 /// The failure of a call.
@@ -61,6 +63,14 @@ impl Failure {
     pub(super) fn new(class: ErrorClass, text: impl Into<String>) -> Self {
         let text = text.into();
         Self::Wrong { class, text }
+    }
+
+    /// The class of a failure, if there is one.
+    pub(super) fn class_of<T>(result: &Result<T, Self>) -> Option<ErrorClass> {
+        match result.as_ref().err()? {
+            Self::Wrong { class, .. } => Some(*class),
+            Self::Code(_) | Self::Gone => Some(ErrorClass::Other),
+        }
     }
 
     /// The failure of a call that the simulation does not have.
@@ -173,6 +183,15 @@ impl Rank {
     /// # Errors
     /// As [`Self::read`], or it is longer than any that MPI takes.
     pub(super) fn string(&self, address: u64) -> Result<String, Failure> {
+        let bytes = self.bytes_of_string(address)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The bytes of the string at an address, without its end.
+    ///
+    /// # Errors
+    /// As [`Self::string`].
+    pub(super) fn bytes_of_string(&self, address: u64) -> Result<Vec<u8>, Failure> {
         let mut bytes = Vec::new();
         let mut at = address;
         while bytes.len() < MOST_STRING {
@@ -182,7 +201,7 @@ impl Rank {
             match piece.iter().position(|&byte| byte == 0) {
                 Some(end) => {
                     bytes.extend_from_slice(&piece[..end]);
-                    return Ok(String::from_utf8_lossy(&bytes).into_owned());
+                    return Ok(bytes);
                 }
                 None => bytes.extend_from_slice(&piece),
             }

@@ -198,6 +198,7 @@ impl<C: Channel> Server<'_, C> {
             Chapter::Topologies => self.topologies(a).await,
             Chapter::Processes => self.processes(a).await,
             Chapter::Sessions => self.sessions(a).await,
+            Chapter::Files => self.files(a).await,
             _ => a.rank.local(a),
         }
     }
@@ -236,15 +237,16 @@ impl Rank {
             Chapter::Windows => self.of_window(a),
             Chapter::Info => self.infos(a),
             Chapter::Errors => self.errors(a),
+            Chapter::Files => self.of_file(a),
             _ => self.unsupported(a),
         }
     }
 
     /// Refuses a call that the library does not have, and says so once.
     pub(super) fn unsupported(&self, a: &Arguments<'_>) -> Ended {
-        let name = a.call.full_name();
+        let name = &a.call.full_name;
         self.program.tell(format!("{name} is not supported"));
-        Err(Failure::unsupported(&name))
+        Err(Failure::unsupported(name))
     }
 
     /// Responds to the failure of a call as the error handler of what it is about says; the code
@@ -270,12 +272,12 @@ impl Rank {
         if let Some(function) = function {
             let object = match about {
                 About::Nothing => self.interface.handle("COMM_SELF"),
-                About::Comm(handle) | About::Window(handle) => handle,
+                About::Comm(handle) | About::Window(handle) | About::File(handle) => handle,
             };
             let told = self.tells_handler(function, object, code);
             return told.map(|()| code as u64).map_err(|_| Gone);
         }
-        let name = call.full_name();
+        let name = &call.full_name;
         let class = self.name_of_code(code);
         let why = format!("{name}: {text} ({class})");
         self.program.abort(code as i32, why);
@@ -301,6 +303,7 @@ impl Rank {
             About::Nothing => objects.comms.get(&own).map(|comm| comm.object.handler),
             About::Comm(handle) => objects.comms.get(&handle).map(|comm| comm.object.handler),
             About::Window(handle) => objects.windows.get(&handle).map(|window| window.handler),
+            About::File(handle) => objects.file_object(handle).map(|file| file.handler),
         };
         found.unwrap_or_else(|| objects.fatal())
     }
@@ -318,13 +321,5 @@ impl Rank {
             || format!("error {code}"),
             |(name, _)| format!("MPI_{name}"),
         )
-    }
-}
-
-impl Signature {
-    /// Its name in the standard.
-    pub fn full_name(&self) -> String {
-        let large = if self.is_large { "_c" } else { "" };
-        format!("MPI_{}{large}", self.name)
     }
 }

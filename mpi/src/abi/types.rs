@@ -248,15 +248,8 @@ impl Rank {
             a.skip();
         }
         let mut objects = self.objects.lock();
-        let handle = |datatype: &Datatype| {
-            let known = match datatype.combiner() {
-                Combiner::Named(_) => objects.handle_of_type(datatype),
-                _ => None,
-            };
-            // Others get handles of their own, which the program frees.
-            known.unwrap_or_else(|| objects.add_type(datatype.clone()))
-        };
-        let handles: Vec<u64> = contents.types.iter().map(handle).collect();
+        let types = contents.types.iter();
+        let handles: Vec<u64> = types.map(|datatype| objects.give_type(datatype)).collect();
         drop(objects);
         let at = a.address();
         a.put_handles(at, &handles)?;

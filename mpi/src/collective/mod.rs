@@ -88,6 +88,7 @@ calls! {
     WinCreate = "MPI_Win_create",
     WinFence = "MPI_Win_fence",
     WinFree = "MPI_Win_free",
+    File = "a call on a file",
     Finalize = "MPI_Finalize",
 }
 

@@ -97,7 +97,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
         self.mpi.close(entered, &self.comm, begun).await
     }
 
-    fn duplicate(&self) -> Task {
+    pub(super) fn duplicate(&self) -> Task {
         let (team, local) = teams(self.mpi.device(), &self.comm, Call::Dup, 0);
         Box::pin(create::dup(team, local, self.is_first_side()))
     }
@@ -109,7 +109,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
     }
 
     /// The communicator of the same ranks with that context.
-    fn twin(&self, context: u64) -> Self {
+    pub(super) fn twin(&self, context: u64) -> Self {
         let comm = &self.comm;
         let twin = Comm::with(
             context,

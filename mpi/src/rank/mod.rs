@@ -33,6 +33,7 @@ mod calls;
 pub mod collectives;
 pub mod communicators;
 mod ends;
+pub(crate) mod files;
 pub mod given;
 mod launches;
 mod neighbors;

@@ -217,6 +217,20 @@ impl<'m, 'b, C: Channel> Request<'m, 'b, C> {
         Self { mpi, state }
     }
 
+    /// The request of a call over `communicator` that is over, with this status.
+    pub(crate) fn over(communicator: &Communicator<'m, C>, status: Status) -> Self {
+        let begun = Begun {
+            request: None,
+            landing: Landing::Nowhere,
+            ends_at_once: status,
+        };
+        let (comm, of) = (communicator.comm.clone(), None);
+        Self {
+            mpi: communicator.mpi,
+            state: State::Active(Active { begun, comm, of }),
+        }
+    }
+
     /// A persistent request that has not been started.
     pub(super) fn inactive(mpi: &'m Mpi<C>) -> Self {
         let state = State::Inactive;

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use proptest::prelude::*;
-use sme_mpi::abi::facts::{CALLS, Interface};
+use sme_mpi::abi::facts::{CALLS, Chapter, Interface};
 use sme_mpi::abi::process::Services;
 use sme_mpi::abi::program::{Asked, Beside, Gone, Heard, Program};
 use sme_mpi::abi::{Compute, serve};
 use sme_mpi::buffer::Outside;
 use sme_mpi::error::{ErrorClass, Fault};
+use sme_mpi::file::{Directory, Handover, InMemory, Mode, Storage};
 use sme_mpi::rank::Mpi;
 use sme_mpi::wires::{Setting, run};
 
@@ -29,6 +30,8 @@ struct Script {
     calls: Mutex<std::vec::IntoIter<Asked>>,
     answers: Mutex<Vec<u64>>,
     services: Services,
+    files: InMemory,
+    handover: Handover,
 }
 
 impl Script {
@@ -40,6 +43,8 @@ impl Script {
             calls: Mutex::new(calls.into_iter()),
             answers: Mutex::default(),
             services: Services::default(),
+            files: InMemory::default(),
+            handover: Handover::default(),
         }
     }
 
@@ -85,6 +90,17 @@ impl Outside for Script {
     }
 }
 
+/// The files of a script are in memory: none of its calls reaches those of this computer.
+impl Directory for Script {
+    fn open(&self, name: &[u8], mode: &Mode) -> Result<Box<dyn Storage>, Fault> {
+        self.files.open(name, mode)
+    }
+
+    fn delete(&self, name: &[u8]) -> Result<(), Fault> {
+        self.files.delete(name)
+    }
+}
+
 impl Program for Script {
     fn next(&self) -> Result<Option<Asked>, Gone> {
         self.calls.lock().next().map(Some).ok_or(Gone)
@@ -118,6 +134,10 @@ impl Program for Script {
 
     fn services(&self) -> &Services {
         &self.services
+    }
+
+    fn handover(&self) -> &Handover {
+        &self.handover
     }
 
     fn is_initialized(&self) {}
@@ -234,8 +254,81 @@ fn calls_give_their_results() {
     }
 }
 
+/// The handle of the first file, which has the second handle, and the place to which it is written.
+const FILE: u64 = 0x4000_1001;
+const FILE_AT: u64 = BASE + BYTES as u64 - 8;
+
+/// Opens a file to read and write, whose name is where memory begins.
+fn opens(interface: Interface) -> (usize, [u64; 16]) {
+    let mode = interface.constant("MODE_RDWR") | interface.constant("MODE_CREATE");
+    let (own, info) = (interface.handle("COMM_SELF"), interface.handle("INFO_NULL"));
+    let mut values = [0; 16];
+    values[..5].copy_from_slice(&[own, BASE, mode as u64, info, FILE_AT]);
+    (number("File_open"), values)
+}
+
+#[test]
+fn files_keep_what_is_written() {
+    for interface in [Interface::Mpich, Interface::Standard] {
+        let (byte, ignored) = (interface.handle("BYTE"), interface.handle("STATUS_IGNORE"));
+        let with = |name: &str, given: &[u64]| {
+            let mut values = [0; 16];
+            values[..given.len()].copy_from_slice(given);
+            (number(name), values)
+        };
+        let calls = vec![
+            opens(interface),
+            with("File_write_at", &[FILE, 3, BASE, 4, byte, ignored]),
+            with("File_read", &[FILE, BASE + 100, 64, byte, ignored]),
+            with("File_get_position", &[FILE, BASE + 8]),
+            with("File_close", &[FILE_AT]),
+            with("File_get_position", &[FILE, BASE + 8]),
+        ];
+        let (answers, memory) = performs(interface, &[0x0403_0201], calls);
+        let wrong = interface.constant("ERR_FILE") as u64;
+        assert_eq!(answers[3..], [0, 0, 0, 0, 0, wrong], "{interface:?}");
+        assert_eq!(memory[100..107], [0, 0, 0, 1, 2, 3, 4]);
+        assert_eq!(memory[8], 7);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    /// Calls on a file, most of them on one that is open.
+    #[test]
+    fn no_call_on_a_file_panics(
+        (interface, words, calls) in prop::sample::select(vec![Interface::Mpich, Interface::Standard])
+            .prop_flat_map(|interface| {
+                let all = CALLS.iter().enumerate();
+                let on_files = all.filter(|(_, call)| call.chapter == Chapter::Files);
+                let on_files: Vec<usize> = on_files.map(|(number, _)| number).collect();
+                let values = prop::collection::vec(word(interface), 16);
+                let values = values.prop_map(|values| <[u64; 16]>::try_from(values).unwrap());
+                let call = (prop::sample::select(on_files), prop::bool::weighted(0.9), values);
+                (
+                    Just(interface),
+                    prop::collection::vec(word(interface), 1..64),
+                    prop::collection::vec(call, 1..20),
+                )
+            }),
+    ) {
+        let words: Vec<u64> = [u64::from(b'f')].into_iter().chain(words).collect();
+        let mut all = vec![opens(interface)];
+        for (number, is_on_file, mut values) in calls {
+            // The handle of the file, or its address.
+            let first = CALLS[number].kinds.first().copied();
+            match first {
+                Some("file") if is_on_file => values[0] = FILE,
+                Some("*file") if is_on_file => values[0] = FILE_AT,
+                _ => {}
+            }
+            all.push((number, values));
+        }
+        let (answers, _) = performs(interface, &words, all);
+        prop_assert!(answers.len() > 3);
+        prop_assert_eq!(answers[3], 0);
+    }
 
     #[test]
     fn no_call_panics(

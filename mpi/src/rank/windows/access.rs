@@ -153,11 +153,8 @@ impl<'m, C: Channel> Window<'m, C> {
     }
 
     /// A request of an access that is over here, as one is that gets nothing.
-    pub(crate) fn over(&self) -> Result<Request<'m, 'static, C>, MpiError> {
-        let communicator = self.mpi.on(self.comm.clone());
-        let launch = Launch::nothing(Status::EMPTY);
-        let begun = Request::begin(&communicator, launch);
-        begun.map_err(|fault| self.mpi.error(&self.comm, fault, "MPI_Rput"))
+    pub(crate) fn over(&self) -> Request<'m, 'static, C> {
+        Request::over(&self.mpi.on(self.comm.clone()), Status::EMPTY)
     }
 
     /// Lets the accesses to `target`, which is locked, or to all locked ranks leave before the epoch
