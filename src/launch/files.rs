@@ -35,8 +35,11 @@ pub fn open(path: &Path, mode: &Mode) -> Result<Box<dyn Storage>, Fault> {
     };
     // The simulator must not wait for another process at the other end of a pipe.
     options.custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32);
-    let file = options.open(path);
-    let file = file.map_err(|error| fault("filename", &error))?;
+    let wrong = |error: Error| fault("filename", &error);
+    let file = options.open(path).map_err(wrong)?;
+    if file.metadata().map_err(wrong)?.is_dir() {
+        return Err(wrong(ErrorKind::IsADirectory.into()));
+    }
     let path = path.to_owned();
     Ok(Box::new(OnDisk { file, path }))
 }

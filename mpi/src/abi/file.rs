@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::arguments::Arguments;
-use super::objects::{Object, no_file};
+use super::objects::Object;
 use super::rank::{About, Ended, Failure, Rank, SUCCESS};
 use super::server::Server;
 use super::transfer::Form;
@@ -40,29 +40,26 @@ impl<C: Channel> Server<'_, C> {
                 let (handle, bytes) = (a.file()?, a.number());
                 let own = self.rank.new_size(handle, bytes);
                 let cuts = a.call.name == "File_set_size";
-                let acts = |opened: &Opened, size: &u64| match cuts {
-                    true => opened.access().set_size(*size),
-                    false => opened.access().reserve(*size),
+                let acts = |file: &File, size: &u64| {
+                    let storage = file.opened().access();
+                    let set = match cuts {
+                        true => storage.set_size(*size),
+                        false => storage.reserve(*size),
+                    };
+                    set.map(|()| 0)
                 };
                 self.together(a, handle, (own, &[bytes]), acts).await?;
             }
             "File_seek_shared" => {
                 let (handle, offset, number) = (a.file()?, a.number(), a.number());
-                let place = whence(a, number).and_then(|whence| {
-                    let file = |object: &mut FileObject| object.file.sought_shared(offset, whence);
-                    self.rank.with_file(handle, file)
-                });
-                let acts = |opened: &Opened, place: &u64| {
-                    opened.set_shared(*place);
-                    Ok(())
-                };
-                let own = (place, &[offset, number][..]);
+                let own = (whence(a, number), &[offset, number][..]);
+                let acts = |file: &File, whence: &Whence| file.seek_shared(offset, *whence);
                 self.together(a, handle, own, acts).await?;
             }
             "File_set_atomicity" => {
                 let (handle, flag) = (a.file()?, a.flag());
                 let own = (Ok(()), &[flag.into()][..]);
-                self.together(a, handle, own, |_, ()| Ok(())).await?;
+                self.together(a, handle, own, |_, ()| Ok(0)).await?;
                 self.rank.with_file(handle, |object| {
                     object.file.is_atomic = flag;
                     Ok(())
@@ -70,13 +67,13 @@ impl<C: Channel> Server<'_, C> {
             }
             "File_set_info" => {
                 let (handle, info) = (a.file()?, a.info());
-                let info = self.together(a, handle, (info, &[]), |_, _| Ok(())).await?;
+                let (info, _) = self.together(a, handle, (info, &[]), |_, _| Ok(0)).await?;
                 self.rank
                     .with_file(handle, |object| object.info.update(&info))?;
             }
             "File_sync" => {
                 let handle = a.file()?;
-                let acts = |opened: &Opened, (): &()| opened.access().sync();
+                let acts = |file: &File, (): &()| file.opened().access().sync().map(|()| 0);
                 self.together(a, handle, (Ok(()), &[]), acts).await?;
             }
             _ => return self.rank.of_file(a),
@@ -85,28 +82,30 @@ impl<C: Channel> Server<'_, C> {
     }
 
     /// Makes a collective call on a file: all ranks have got right arguments, among them the same
-    /// numbers, and then rank 0 acts for all.
+    /// numbers, and then rank 0 acts for all. Gives what this rank has got, and the number that has
+    /// come of the act.
     async fn together<T: Send + Sync>(
         &self,
         a: &Arguments<'_>,
         handle: u64,
         (own, same): (Result<T, Failure>, &[i64]),
-        acts: impl FnOnce(&Opened, &T) -> Result<(), Fault> + Send,
-    ) -> Result<T, Failure> {
-        let (comm, opened) = self.rank.with_file(handle, |object| {
-            Ok((object.comm.clone(), Arc::clone(object.file.opened())))
-        })?;
+        acts: impl FnOnce(&File, &T) -> Result<u64, Fault> + Send,
+    ) -> Result<(T, u64), Failure> {
+        let rank = &self.rank;
+        let comm = rank.with_file(handle, |object| Ok(object.comm.clone()))?;
         let on = self.mpi.on(comm);
         let call = on.enters_file(&a.call.full_name, 0).await?;
         let agreed = call.agree(Failure::class_of(&own), same).await;
         let acted = match (agreed, &own) {
-            (Ok(()), Ok(own)) => call.first(|| acts(&opened, own).map(|()| 0)).await,
+            (Ok(()), Ok(own)) => {
+                let acts = || rank.with_file(handle, |object| acts(&object.file, own));
+                call.first(acts).await
+            }
             (agreed, _) => agreed.map(|()| 0),
         };
         let ended = call.ends(acted).await;
         let own = own?;
-        ended?;
-        Ok(own)
+        Ok((own, ended?))
     }
 
     /// MPI_File_open: rank 0 opens the file for all ranks.
@@ -198,18 +197,29 @@ impl<C: Channel> Server<'_, C> {
     /// MPI_File_set_view.
     async fn sets_view(&mut self, a: &mut Arguments<'_>) -> Ended {
         let handle = a.file()?;
-        let own = self.rank.new_view(a, handle);
+        let displacement = a.number();
+        let is_current = displacement == a.interface().constant("DISPLACEMENT_CURRENT")
+            && self
+                .rank
+                .with_file(handle, |object| Ok(object.file.mode().is_sequential()))?;
+        let displacement = if is_current { 0 } else { displacement };
+        let own = self.rank.new_view(a, handle, displacement);
         let same = own.as_ref().map_or([0; 2], |(view, _)| {
             let representation = view.representation() as i64;
             [view.etype().extent(), representation]
         });
-        let acts = |opened: &Opened, _: &(View, Info)| {
-            opened.set_shared(0);
-            Ok(())
+        // The shared pointer moves until all ranks are here.
+        let acts = |file: &File, _: &(View, Info)| {
+            let current = file.shared_byte_offset()?;
+            file.opened().set_shared(0);
+            Ok(current)
         };
-        let (view, info) = self.together(a, handle, (own, &same), acts).await?;
+        let ((view, info), current) = self.together(a, handle, (own, &same), acts).await?;
         self.rank.with_file(handle, |object| {
-            object.file.set_view(view);
+            object.file.set_view(match is_current {
+                true => view.at(current),
+                false => view,
+            });
             object.info.update(&info)
         })?;
         SUCCESS
@@ -284,11 +294,13 @@ impl Rank {
         &self,
         handle: u64,
         does: impl FnOnce(&mut FileObject) -> Result<T, Fault>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, Fault> {
         let mut objects = self.objects.lock();
         let object = objects.files.get_mut(&handle);
-        let object = object.ok_or_else(|| no_file(handle))?;
-        Ok(does(object)?)
+        does(object.ok_or_else(|| {
+            let text = format!("{handle:#x} is no file");
+            Fault::new(ErrorClass::File, "fh", text)
+        })?)
     }
 
     /// Ends a call that asks for a number of a file.
@@ -327,21 +339,19 @@ impl Rank {
             .map_err(|_| Failure::new(ErrorClass::Arg, format!("size: {bytes} is negative")))
     }
 
-    /// The view that a file is to have, and what comes with it, from the displacement on.
-    fn new_view(&self, a: &mut Arguments<'_>, handle: u64) -> Result<(View, Info), Failure> {
-        let displacement = a.number();
+    /// The view that a file is to have, and what comes with it, from the etype on.
+    fn new_view(
+        &self,
+        a: &mut Arguments<'_>,
+        handle: u64,
+        displacement: i64,
+    ) -> Result<(View, Info), Failure> {
         let (etype, filetype) = (a.datatype()?, a.datatype()?);
         let (name, info) = (a.string()?, a.info()?);
-        let is_current = displacement == a.interface().constant("DISPLACEMENT_CURRENT");
         let representation = Representation::named(&name)?;
         let view = self.with_file(handle, |object| {
-            let file = &object.file;
-            let displacement = match is_current && file.mode().is_sequential() {
-                true => file.byte_offset(file.opened().shared() as i64)? as i64,
-                false => displacement,
-            };
-            let types = (&etype, &filetype);
-            View::new(displacement, types, representation, file.mode().writes())
+            let writes = object.file.mode().writes();
+            View::new(displacement, (&etype, &filetype), representation, writes)
         })?;
         Ok((view, info))
     }

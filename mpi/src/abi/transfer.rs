@@ -121,7 +121,7 @@ impl<C: Channel> Server<'_, C> {
             Pointer::Shared => Ok(Start::Shared),
             Pointer::Ordered => ordered(&call, &opened, on.rank(), etypes).await,
         };
-        let done = start.map_err(Failure::from).and_then(|start| {
+        let done = start.and_then(|start| {
             self.rank.with_file(handle, |object| match form.writes {
                 true => object.file.write(start, &given.buffer()),
                 false => object.file.read(start, &mut given.room()),
@@ -132,9 +132,9 @@ impl<C: Channel> Server<'_, C> {
             true => call.meet().await,
             false => Ok(()),
         };
-        let met = call.ends(met).await;
-        let done = done?;
-        met?;
+        let done = call
+            .ends(done.and_then(|bytes| met.map(|()| bytes)))
+            .await?;
         match form.ends {
             Ends::ByRequest => {
                 let request = Request::over(&on, accessed(done));

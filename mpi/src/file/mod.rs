@@ -224,12 +224,14 @@ impl File {
         Ok(())
     }
 
-    /// The place that a seek leads to, of the shared pointer (MPI_File_seek_shared).
+    /// Moves the shared pointer; its new place (MPI_File_seek_shared).
     ///
     /// # Errors
     /// As [`Self::seek`].
-    pub fn sought_shared(&self, offset: i64, whence: Whence) -> Result<u64, Fault> {
-        self.sought(self.opened.shared(), offset, whence)
+    pub fn seek_shared(&self, offset: i64, whence: Whence) -> Result<u64, Fault> {
+        let place = self.sought(self.opened.shared(), offset, whence)?;
+        self.opened.set_shared(place);
+        Ok(place)
     }
 
     fn sought(&self, pointer: u64, offset: i64, whence: Whence) -> Result<u64, Fault> {
@@ -260,6 +262,14 @@ impl File {
     pub fn byte_offset(&self, offset: i64) -> Result<u64, Fault> {
         let offset = u64::try_from(offset).map_err(|_| negative("offset", offset))?;
         self.view.place(self.view.bytes(offset)?)
+    }
+
+    /// The place in the file where the shared pointer is (MPI_DISPLACEMENT_CURRENT).
+    ///
+    /// # Errors
+    /// [`ErrorClass::Arg`] if no file is so long.
+    pub fn shared_byte_offset(&self) -> Result<u64, Fault> {
+        self.view.place(self.view.bytes(self.opened.shared())?)
     }
 
     /// Begins a collective access that ends later.

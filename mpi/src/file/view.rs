@@ -98,6 +98,15 @@ impl View {
         })
     }
 
+    /// The same, which begins at this byte of the file.
+    #[must_use]
+    pub fn at(self, displacement: u64) -> Self {
+        Self {
+            displacement,
+            ..self
+        }
+    }
+
     /// The byte of the file at which it begins.
     pub fn displacement(&self) -> u64 {
         self.displacement
