@@ -15,7 +15,7 @@
 //! * [`buffer`], [`datatype`], [`op`]: the data of a call, and reductions.
 //! * [`comm`], [`group`], [`topology`]: communicators, their ranks, and the neighbours of a rank.
 //! * [`window`]: one-sided communication.
-//! * [`file`]: views of files, and accesses through them.
+//! * [`mod@file`]: views of files, and accesses through them.
 //! * [`attributes`], [`info`]: what programs attach to communicators, and hand to the library.
 //! * [`collective`]: collective algorithms, one per file, and the choice among them.
 //! * [`process`]: daemons, and the reservation of cores.
