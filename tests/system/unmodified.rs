@@ -124,6 +124,8 @@ fn ranks_may_wait_for_each_other_by_other_means() {
     let said = text(&output.stderr);
     let warned = said.matches("waits for something other than MPI: simulated time goes on");
     assert_eq!(warned.count(), 1, "{said}");
+}
+
 /// The programs write into a directory of their own, and leave nothing there.
 #[test]
 fn files_give_what_they_must() {

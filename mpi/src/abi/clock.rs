@@ -1,9 +1,10 @@
 //! The time that passes in a program between its calls of MPI, and the clock that it reads.
 
-use super::program::Beside;
+use super::program::{Asked, Beside, Gone, Program};
 use super::rank::{Ended, Failure, SUCCESS};
 use super::server::{Compute, Server};
 use crate::channel::{Channel, Processor};
+use crate::rank::Mpi;
 
 /// The time of a rank's beginning, in seconds: programs may take 0 for no time.
 const BEGIN_S: f64 = 1.0;
@@ -51,6 +52,25 @@ impl<C: Channel> Server<'_, C> {
         Ok(())
     }
 }
+
+/// The next call of a process. While that waits for something other than MPI, simulated time goes
+/// on: slowly at first, as others may need little of it.
+pub(super) async fn next<C: Channel>(mpi: &Mpi<C>, program: &dyn Program) -> Result<Asked, Gone> {
+    let mut pause_ps = LEAST_PAUSE_PS;
+    loop {
+        if let Some(asked) = program.next()? {
+            return Ok(asked);
+        }
+        mpi.channel().processor().computes(pause_ps).await;
+        pause_ps = (2 * pause_ps).min(MOST_PAUSE_PS);
+    }
+}
+
+/// 1 us.
+const LEAST_PAUSE_PS: u64 = 1_000_000;
+
+/// 1 ms.
+const MOST_PAUSE_PS: u64 = 1_000_000_000;
 
 /// Seconds as picoseconds; none of what is no time.
 fn picoseconds(seconds: f64) -> u64 {

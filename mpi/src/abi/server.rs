@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::arguments::Arguments;
+use super::clock::next;
 use super::facts::{Chapter, Interface, Returned, Signature};
 use super::program::{Asked, Gone, Heard, Program, place};
 use super::rank::{About, Ended, Failure, Rank};
@@ -103,25 +104,6 @@ pub async fn serve<C: Channel>(
     }
     server.is_finalized || !server.is_initialized
 }
-
-/// The next call of a process. While that waits for something other than MPI, simulated time goes
-/// on: slowly at first, as others may need little of it.
-async fn next<C: Channel>(mpi: &Mpi<C>, program: &dyn Program) -> Result<Asked, Gone> {
-    let mut pause_ps = LEAST_PAUSE_PS;
-    loop {
-        if let Some(asked) = program.next()? {
-            return Ok(asked);
-        }
-        mpi.channel().processor().computes(pause_ps).await;
-        pause_ps = (2 * pause_ps).min(MOST_PAUSE_PS);
-    }
-}
-
-/// 1 us.
-const LEAST_PAUSE_PS: u64 = 1_000_000;
-
-/// 1 ms.
-const MOST_PAUSE_PS: u64 = 1_000_000_000;
 
 impl<C: Channel> Server<'_, C> {
     /// The objects that are there from the beginning.

@@ -284,7 +284,7 @@ fn files_keep_what_is_written() {
             with("File_close", &[FILE_AT]),
             with("File_get_position", &[FILE, BASE + 8]),
         ];
-        let (answers, memory) = performs(interface, &[0x0403_0201], calls);
+        let (answers, memory) = performs(interface, &[0x0403_0201], calls, Compute::Zero);
         let wrong = interface.constant("ERR_FILE") as u64;
         assert_eq!(answers[3..], [0, 0, 0, 0, 0, wrong], "{interface:?}");
         assert_eq!(memory[100..107], [0, 0, 0, 1, 2, 3, 4]);
@@ -325,7 +325,7 @@ proptest! {
             }
             all.push((number, values));
         }
-        let (answers, _) = performs(interface, &words, all);
+        let (answers, _) = performs(interface, &words, all, Compute::Zero);
         prop_assert!(answers.len() > 3);
         prop_assert_eq!(answers[3], 0);
     }
