@@ -195,6 +195,33 @@ static void communicators(void)
     MPI_Comm_free(&grid);
 }
 
+/* Two halves without a communicator of their own. */
+static void halves(void)
+{
+    if (size < 2)
+        return;
+    MPI_Group world, low, high;
+    MPI_Comm between;
+    int half = size / 2, remote = 0, all = 0;
+    int first[1][3] = {{0, half - 1, 1}}, second[1][3] = {{half, size - 1, 1}};
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_range_incl(world, 1, first, &low);
+    MPI_Group_range_incl(world, 1, second, &high);
+    int is_low = rank < half, last = size - half - 1;
+    MPI_Intercomm_create_from_groups(is_low ? low : high, is_low ? 0 : last, is_low ? high : low,
+                                     is_low ? last : 0, "halves", MPI_INFO_NULL, MPI_ERRORS_RETURN,
+                                     &between);
+    MPI_Comm_remote_size(between, &remote);
+    CHECK(remote == (is_low ? size - half : half));
+    /* What the other half has. */
+    MPI_Allreduce(&rank, &all, 1, MPI_INT, MPI_SUM, between);
+    CHECK(all == (is_low ? size * (size - 1) / 2 - half * (half - 1) / 2 : half * (half - 1) / 2));
+    MPI_Comm_free(&between);
+    MPI_Group_free(&high);
+    MPI_Group_free(&low);
+    MPI_Group_free(&world);
+}
+
 static void errors(void)
 {
     int code, class, length;
@@ -229,6 +256,7 @@ int main(int argc, char **argv)
     with_oneself();
     collectives();
     communicators();
+    halves();
     errors();
     MPI_Barrier(MPI_COMM_WORLD);
     printf("rank %d of %d: %.9f s\n", rank, size, MPI_Wtime() - begin);

@@ -99,6 +99,14 @@ impl<C: Channel> Server<'_, C> {
                 let handle = a.handle_at(at)?;
                 return self.free_comm(a, at, handle, true).await;
             }
+            // As MPI-4.1, Sec. 11.10.4, has it where a socket leads to no way for messages.
+            "Comm_join" => {
+                program
+                    .tell("MPI_Comm_join joins no processes: it returns MPI_COMM_NULL".to_owned());
+                a.number();
+                let at = a.address();
+                a.put_null(at, "COMM_NULL")?;
+            }
             "Comm_get_parent" => {
                 let at = a.address();
                 a.put_null(at, "COMM_NULL")?;

@@ -10,12 +10,14 @@ use super::rank::{Ended, Failure, Rank, SUCCESS};
 use super::server::Server;
 use crate::channel::Channel;
 use crate::error::ErrorClass;
+use crate::group::Group;
 use crate::info::Info;
+use crate::rank::Communicator;
 
 /// The sets of processes that there are.
 const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 
-impl<C: Channel> Server<'_, C> {
+impl<'m, C: Channel> Server<'m, C> {
     /// The calls about sessions.
     pub(super) async fn sessions(&mut self, a: &mut Arguments<'_>) -> Ended {
         match a.call.name {
@@ -69,10 +71,39 @@ impl<C: Channel> Server<'_, C> {
                 };
                 self.made(a, at, made, handler)?;
             }
+            "Intercomm_create_from_groups" => {
+                let (local, leader) = (a.group()?, a.peer()?);
+                let (remote, remote_leader) = (a.group()?, a.peer()?);
+                let tag = tag(&a.string()?);
+                let (_, handler, at) = (a.info()?, a.handle(), a.address());
+                let leaders = (leader, remote.world_rank(remote_leader));
+                let made = self.between(&local, leaders, tag).await?;
+                self.made(a, at, Some(made), handler)?;
+            }
             name if name.ends_with("buffer") => return self.point(a).await,
             _ => return self.rank.sessions(a),
         }
         SUCCESS
+    }
+
+    /// Makes an intercommunicator of the ranks of `local`, of which `leader` leads, and those that
+    /// the other leader, a rank of the job, leads.
+    async fn between(
+        &self,
+        local: &Group,
+        (leader, other): (u32, Option<u32>),
+        tag: i32,
+    ) -> Result<Communicator<'m, C>, Failure> {
+        let world = self.mpi.world();
+        let other = other.and_then(|other| world.handle().group().rank_of(other));
+        let other = other.ok_or_else(|| {
+            let text = "remote_leader: there is no such rank in remote_group";
+            Failure::new(ErrorClass::Rank, text)
+        })?;
+        let side = world.create_group(local, tag).await?;
+        let made = side.intercomm(leader, Some((&world, other)), tag).await;
+        side.free().await?;
+        Ok(made?)
     }
 }
 
