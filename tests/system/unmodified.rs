@@ -149,6 +149,17 @@ fn files_give_what_they_must() {
     }
 }
 
+#[test]
+fn datatypes_give_what_they_must() {
+    let Some(program) = compiled("types.c") else {
+        return;
+    };
+    for machine in ["scc", "sme-prototype"] {
+        let lines = lines(&format!("--machine {machine} -n 2"), &program);
+        assert_eq!(lines, ["types: right"], "{machine}");
+    }
+}
+
 /// The programs in Fortran print nothing but what is wrong, and a line at the end.
 #[test]
 fn calls_in_fortran_give_what_they_must() {

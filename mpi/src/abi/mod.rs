@@ -16,6 +16,7 @@ mod attribute;
 mod clock;
 mod collective;
 mod communicator;
+mod contents;
 mod environment;
 mod errors;
 pub mod facts;

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use super::arguments::Arguments;
-use super::facts::Interface;
 use super::objects::no_such;
 use super::rank::{Ended, Failure, Rank, SUCCESS};
 use crate::buffer::BufferMut;
-use crate::datatype::{Basic, Combiner, Datatype, Order, pack};
+use crate::datatype::{Basic, Datatype, Dimension, Distribution, Order, pack};
 use crate::error::ErrorClass;
 
 /// The bounds that a call tells of.
@@ -167,6 +166,7 @@ impl Rank {
                 let (of, lower, extent) = (a.datatype()?, a.number(), a.number());
                 Datatype::resized(&of, lower, extent)?
             }
+            "Type_create_darray" => darray(a)?,
             "Type_dup" => return self.duplicates(a),
             _ => return self.unsupported(a),
         };
@@ -189,70 +189,6 @@ impl Rank {
         drop(objects);
         let at = a.address();
         a.put_handle(at, handle)?;
-        SUCCESS
-    }
-
-    fn envelope(&self, a: &mut Arguments<'_>) -> Ended {
-        let datatype = a.datatype()?;
-        let contents = datatype.contents();
-        let (integers, addresses) = (a.out(), a.out());
-        let large = (a.call.name.ends_with("_c")).then(|| a.out());
-        let (types, combiner) = (a.out(), a.out());
-        a.put(integers, contents.integers.len() as i64)?;
-        a.put(addresses, contents.addresses.len() as i64)?;
-        if let Some(large) = large {
-            a.put(large, 0)?;
-        }
-        a.put(types, contents.types.len() as i64)?;
-        let name = match datatype.combiner() {
-            Combiner::Named(_) => "MPI_COMBINER_NAMED",
-            combiner => combiner.name(),
-        };
-        a.put(combiner, a.interface().constant(&name[4..]))?;
-        SUCCESS
-    }
-
-    fn contents(&self, a: &mut Arguments<'_>) -> Ended {
-        let datatype = a.datatype()?;
-        if let Combiner::Named(_) = datatype.combiner() {
-            let text = "datatype: a predefined one has no contents";
-            return Err(Failure::new(ErrorClass::Type, text));
-        }
-        let is_large = a.call.name.ends_with("_c");
-        let room = (a.length()?, a.length()?);
-        if is_large {
-            a.skip();
-        }
-        let room_for_types = a.length()?;
-        let contents = datatype.contents();
-        let is_enough = room.0 >= contents.integers.len()
-            && room.1 >= contents.addresses.len()
-            && room_for_types >= contents.types.len();
-        if !is_enough {
-            let text = "max_integers: there is more than is wanted";
-            return Err(Failure::new(ErrorClass::Arg, text));
-        }
-        let mut integers = contents.integers.clone();
-        if let (Combiner::Subarray, Some(last)) = (datatype.combiner(), integers.last_mut()) {
-            let name = match *last == Order::C.code() {
-                true => "ORDER_C",
-                false => "ORDER_FORTRAN",
-            };
-            *last = a.interface().constant(name);
-        }
-        let out = a.out();
-        a.put_all(out, &integers)?;
-        let out = a.out();
-        a.put_all(out, &contents.addresses)?;
-        if is_large {
-            a.skip();
-        }
-        let mut objects = self.objects.lock();
-        let types = contents.types.iter();
-        let handles: Vec<u64> = types.map(|datatype| objects.give_type(datatype)).collect();
-        drop(objects);
-        let at = a.address();
-        a.put_handles(at, &handles)?;
         SUCCESS
     }
 
@@ -360,16 +296,56 @@ fn no_type(handle: u64) -> Failure {
     no_such(ErrorClass::Type, "datatype", handle)
 }
 
+/// MPI_Type_create_darray.
+fn darray(a: &mut Arguments<'_>) -> Result<Datatype, Failure> {
+    let process = (a.number(), a.number());
+    let count = a.length()?;
+    let (sizes, distributions) = (a.numbers(count)?, a.numbers(count)?);
+    let (blocks, processes) = (a.numbers(count)?, a.numbers(count)?);
+    let order = order(a)?;
+    let of = a.datatype()?;
+    let default = a.interface().constant("DISTRIBUTE_DFLT_DARG");
+    let all = sizes.iter().zip(distributions);
+    let all = all.zip(blocks.iter().zip(processes));
+    let dimensions = all.map(|((&size, distribution), (&block, processes))| {
+        Ok(Dimension {
+            size,
+            distribution: named(a, &DISTRIBUTIONS, distribution, "array_of_distribs")?,
+            block: (block != default).then_some(block),
+            processes,
+        })
+    });
+    let dimensions: Vec<Dimension> = dimensions.collect::<Result<_, Failure>>()?;
+    Ok(Datatype::darray(process, &dimensions, order, &of)?)
+}
+
+/// The orders of an array, by their names in the interface.
+pub(super) const ORDERS: [(&str, Order); 2] =
+    [("ORDER_C", Order::C), ("ORDER_FORTRAN", Order::Fortran)];
+
+/// The distributions of an array's dimension.
+pub(super) const DISTRIBUTIONS: [(&str, Distribution); 3] = [
+    ("DISTRIBUTE_NONE", Distribution::None),
+    ("DISTRIBUTE_BLOCK", Distribution::Block),
+    ("DISTRIBUTE_CYCLIC", Distribution::Cyclic),
+];
+
 /// The order of an array.
 fn order(a: &mut Arguments<'_>) -> Result<Order, Failure> {
     let number = a.number();
-    let of: Interface = a.interface();
-    match number {
-        _ if number == of.constant("ORDER_C") => Ok(Order::C),
-        _ if number == of.constant("ORDER_FORTRAN") => Ok(Order::Fortran),
-        _ => Err(Failure::new(
-            ErrorClass::Arg,
-            format!("order: {number} is none"),
-        )),
-    }
+    named(a, &ORDERS, number, "order")
+}
+
+/// The one among `all` whose constant has this number.
+fn named<T: Copy>(
+    a: &Arguments<'_>,
+    all: &[(&str, T)],
+    number: i64,
+    argument: &str,
+) -> Result<T, Failure> {
+    let of = a.interface();
+    let found = all.iter().find(|(name, _)| of.constant(name) == number);
+    found
+        .map(|&(_, one)| one)
+        .ok_or_else(|| Failure::new(ErrorClass::Arg, format!("{argument}: {number} is none")))
 }

@@ -22,6 +22,7 @@
 
 mod basic;
 mod construct;
+mod darray;
 mod layout;
 pub mod pack;
 mod walk;
@@ -33,6 +34,7 @@ use std::sync::Arc;
 pub(crate) use basic::Number;
 pub use basic::{Basic, Class};
 pub use construct::Order;
+pub use darray::{DEFAULT_BLOCK, Dimension, Distribution};
 use layout::{Kinds, Layout};
 pub use walk::{Block, Blocks, Elements, Run};
 
@@ -81,6 +83,8 @@ pub enum Combiner {
     Struct,
     /// MPI_Type_create_subarray.
     Subarray,
+    /// MPI_Type_create_darray.
+    Darray,
     /// MPI_Type_create_resized.
     Resized,
 }
@@ -100,6 +104,7 @@ impl Combiner {
             Self::HindexedBlock => "MPI_COMBINER_HINDEXED_BLOCK",
             Self::Struct => "MPI_COMBINER_STRUCT",
             Self::Subarray => "MPI_COMBINER_SUBARRAY",
+            Self::Darray => "MPI_COMBINER_DARRAY",
             Self::Resized => "MPI_COMBINER_RESIZED",
         }
     }
@@ -109,8 +114,8 @@ impl Combiner {
 /// (MPI-4.1, Sec. 5.1.13). A predefined datatype has none.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
-    /// Counts, block lengths, displacements in elements, sizes; the order of a subarray as
-    /// [`Order::code`].
+    /// Counts, block lengths, displacements in elements, sizes; the order of an array as
+    /// [`Order::code`], distributions as [`Distribution::code`], and [`DEFAULT_BLOCK`].
     pub integers: Vec<i64>,
     /// Strides, displacements, bounds and extents in bytes.
     pub addresses: Vec<i64>,

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use sme_mpi::datatype::pack::{get_elements, pack, pack_size, unpack};
-use sme_mpi::datatype::{Basic, Combiner, DEPTH_LIMIT, Datatype, Order};
+use sme_mpi::datatype::{Basic, Combiner, DEPTH_LIMIT, Datatype, Dimension, Distribution, Order};
 use sme_mpi::error::{ErrorClass, Fault};
 
 fn fault<T>(result: Result<T, Fault>) -> (ErrorClass, &'static str) {
@@ -51,6 +51,30 @@ fn faults_name_class_and_argument() {
         part(&[i64::MAX; 3], &[1; 3], &[0; 3]),
         (arg, "array_of_sizes")
     );
+    let distributed = |process, size, distribution, block, processes| {
+        let dimension = Dimension {
+            size,
+            distribution,
+            block,
+            processes,
+        };
+        fault(Datatype::darray(process, &[dimension], Order::C, &int))
+    };
+    let (none, blocks) = (Distribution::None, Distribution::Block);
+    let nothing = Datatype::darray((1, 0), &[], Order::C, &int);
+    assert_eq!(fault(nothing), (arg, "ndims"));
+    let gsizes = (arg, "array_of_gsizes");
+    assert_eq!(distributed((1, 0), 0, blocks, None, 1), gsizes);
+    assert_eq!(distributed((1, 0), i64::MAX, blocks, None, 1), gsizes);
+    let psizes = (arg, "array_of_psizes");
+    assert_eq!(distributed((2, 0), 5, none, None, 2), psizes);
+    assert_eq!(distributed((3, 0), 5, blocks, None, 2), psizes);
+    assert_eq!(distributed((0, 0), 5, blocks, None, 0), psizes);
+    let dargs = (arg, "array_of_dargs");
+    assert_eq!(distributed((2, 0), 5, blocks, Some(2), 2), dargs);
+    let cyclic = Distribution::Cyclic;
+    assert_eq!(distributed((2, 0), 5, cyclic, Some(0), 2), dargs);
+    assert_eq!(distributed((2, 2), 5, blocks, None, 2), (arg, "rank"));
     let wide = Datatype::resized(&int, i64::MAX, i64::MAX);
     assert_eq!(fault(wide), (arg, "extent"));
     assert_eq!(fault(pack_size(-1, &int)), (count, "count"));

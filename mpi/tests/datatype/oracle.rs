@@ -2,7 +2,7 @@
 //! displacement. Nothing here uses the library's layouts.
 
 use proptest::prelude::*;
-use sme_mpi::datatype::{Basic, Datatype, Order};
+use sme_mpi::datatype::{Basic, Datatype, Dimension, Distribution, Order};
 use sme_mpi::error::Fault;
 
 /// A datatype as the constructors that make it.
@@ -19,6 +19,8 @@ pub enum Spec {
     Struct(Vec<(i64, i64, Spec)>),
     /// Dimensions of (size, subsize, start).
     Subarray(Vec<(i64, i64, i64)>, Order, Box<Spec>),
+    /// Dimensions, a process's number in the grid, and the order.
+    Darray(Vec<Dimension>, i64, Order, Box<Spec>),
     Resized(i64, i64, Box<Spec>),
     Dup(Box<Spec>),
 }
@@ -212,6 +214,26 @@ impl Spec {
                 }
                 map
             }
+            Spec::Darray(dimensions, rank, order, inner) => {
+                let mut map = inner.map();
+                let own = (0..dimensions.len()).map(|i| {
+                    let later = dimensions[i + 1..].iter().map(|of| of.processes);
+                    let place = rank / later.product::<i64>() % dimensions[i].processes;
+                    (dimensions[i], place)
+                });
+                let mut own: Vec<_> = own.collect();
+                if *order == Order::C {
+                    own.reverse();
+                }
+                for (dimension, place) in own {
+                    let extent = map.extent();
+                    let elements = (0..dimension.size)
+                        .filter(|element| owner(&dimension, *element) == place)
+                        .map(|element| (1, element * extent));
+                    map = map.blocks(elements).resized(0, dimension.size * extent);
+                }
+                map
+            }
             Spec::Resized(lower, extent, inner) => inner.map().resized(*lower, *extent),
             Spec::Dup(inner) => inner.map(),
         }
@@ -253,12 +275,59 @@ impl Spec {
                 let starts: Vec<_> = dimensions.iter().map(|of| of.2).collect();
                 Datatype::subarray(&sizes, &subsizes, &starts, *order, &inner.build()?)
             }
+            Spec::Darray(dimensions, rank, order, inner) => {
+                let size = dimensions.iter().map(|of| of.processes).product();
+                Datatype::darray((size, *rank), dimensions, *order, &inner.build()?)
+            }
             Spec::Resized(lower, extent, inner) => {
                 Datatype::resized(&inner.build()?, *lower, *extent)
             }
             Spec::Dup(inner) => inner.build()?.dup(),
         }
     }
+}
+
+/// The process of a dimension that has an element, as the standard's examples deal them out.
+fn owner(dimension: &Dimension, element: i64) -> i64 {
+    let Dimension {
+        size, processes, ..
+    } = *dimension;
+    let block = match (dimension.distribution, dimension.block) {
+        (Distribution::None, _) => return 0,
+        (_, Some(block)) => block,
+        (Distribution::Block, None) => (1..).find(|block| block * processes >= size).unwrap(),
+        (Distribution::Cyclic, None) => 1,
+    };
+    element / block % processes
+}
+
+/// An array over a grid of processes, and one of these.
+fn distributed() -> impl Strategy<Value = (Vec<Dimension>, i64)> {
+    let kind = prop::sample::select(vec![
+        Distribution::None,
+        Distribution::Block,
+        Distribution::Cyclic,
+    ]);
+    let dimension = (1..8_i64, kind, 1..4_i64, prop::option::of(1..4_i64));
+    let dimension = dimension.prop_map(|(size, distribution, processes, block)| {
+        let processes = match distribution {
+            Distribution::None => 1,
+            _ => processes,
+        };
+        // Blocks that are too small are left to the default.
+        let is_enough =
+            |block: &i64| distribution != Distribution::Block || block * processes >= size;
+        Dimension {
+            size,
+            distribution,
+            block: block.filter(is_enough),
+            processes,
+        }
+    });
+    prop::collection::vec(dimension, 1..4).prop_flat_map(|dimensions| {
+        let size: i64 = dimensions.iter().map(|of| of.processes).product();
+        (Just(dimensions), 0..size)
+    })
 }
 
 fn dimension() -> impl Strategy<Value = (i64, i64, i64)> {
@@ -307,6 +376,14 @@ pub fn specs() -> impl Strategy<Value = Spec> {
                 prop::collection::vec((count(), -40..40_i64, inner), 0..5).prop_map(Spec::Struct),
                 (dimensions, order, boxed.clone())
                     .prop_map(|(dimensions, order, of)| Spec::Subarray(dimensions, order, of)),
+                (
+                    distributed(),
+                    prop::sample::select(vec![Order::C, Order::Fortran]),
+                    boxed.clone()
+                )
+                    .prop_map(|((dimensions, rank), order, of)| {
+                        Spec::Darray(dimensions, rank, order, of)
+                    }),
                 (-20..20_i64, -30..60_i64, boxed.clone())
                     .prop_map(|(lower, extent, of)| Spec::Resized(lower, extent, of)),
                 boxed.prop_map(Spec::Dup),

@@ -1,0 +1,103 @@
+/* Datatypes that are made of descriptions: distributed arrays, Fortran's types, large counts, and the
+ * format external32. Prints "WRONG ..." where a result is not the one that it must be. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, size;
+
+#define CHECK(condition)                                                      \
+    do {                                                                      \
+        if (!(condition))                                                     \
+            printf("WRONG rank %d line %d: %s\n", rank, __LINE__, #condition); \
+    } while (0)
+
+/* The process of a dimension that has an element. */
+static int owner(int element, int length, int kind, int block, int processes)
+{
+    if (kind == MPI_DISTRIBUTE_NONE)
+        return 0;
+    if (block == MPI_DISTRIBUTE_DFLT_DARG)
+        block = kind == MPI_DISTRIBUTE_BLOCK ? (length + processes - 1) / processes : 1;
+    return element / block % processes;
+}
+
+/* The parts of all processes of a 2 x 3 grid, packed, against the elements that they must have. */
+static void distributed(int order, const int kinds[2], const int blocks[2])
+{
+    int lengths[2] = {5, 7}, processes[2] = {2, 3}, array[35], part[35];
+    if (kinds[0] == MPI_DISTRIBUTE_NONE)
+        processes[0] = 1;
+    for (int i = 0; i < 35; i++)
+        array[i] = i;
+    int all = processes[0] * processes[1], seen = 0;
+    for (int process = 0; process < all; process++) {
+        MPI_Datatype type;
+        MPI_Type_create_darray(all, process, 2, lengths, kinds, blocks, processes, order, MPI_INT, &type);
+        MPI_Type_commit(&type);
+        int bytes, position = 0, next = 0;
+        MPI_Type_size(type, &bytes);
+        MPI_Pack(array, 1, type, part, sizeof part, &position, MPI_COMM_SELF);
+        CHECK(position == bytes);
+        int row = process / processes[1], column = process % processes[1];
+        int fast = order == MPI_ORDER_C ? 1 : 0, slow = 1 - fast;
+        for (int i = 0; i < lengths[slow]; i++)
+            for (int j = 0; j < lengths[fast]; j++) {
+                int at[2];
+                at[slow] = i;
+                at[fast] = j;
+                if (owner(at[0], 5, kinds[0], blocks[0], processes[0]) == row &&
+                    owner(at[1], 7, kinds[1], blocks[1], processes[1]) == column)
+                    CHECK(part[next++] == i * lengths[fast] + j);
+            }
+        CHECK(next * (int)sizeof(int) == bytes);
+        seen += next;
+
+        int integers, addresses, types, combiner;
+        MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+        CHECK(integers == 12 && addresses == 0 && types == 1 && combiner == MPI_COMBINER_DARRAY);
+        int values[12];
+        MPI_Aint none[1];
+        MPI_Datatype old;
+        MPI_Type_get_contents(type, 12, 0, 1, values, none, &old);
+        int wanted[12] = {all, process, 2, 5, 7, kinds[0], kinds[1], blocks[0], blocks[1],
+                          processes[0], processes[1], order};
+        CHECK(!memcmp(values, wanted, sizeof values) && old == MPI_INT);
+        MPI_Type_free(&type);
+    }
+    CHECK(seen == 35);
+}
+
+static void arrays(void)
+{
+    int kinds[][2] = {{MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC},
+                      {MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_BLOCK},
+                      {MPI_DISTRIBUTE_NONE, MPI_DISTRIBUTE_CYCLIC}};
+    int blocks[][2] = {{MPI_DISTRIBUTE_DFLT_DARG, MPI_DISTRIBUTE_DFLT_DARG}, {3, 4}};
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 2; j++) {
+            distributed(MPI_ORDER_C, kinds[i], blocks[j]);
+            distributed(MPI_ORDER_FORTRAN, kinds[i], blocks[j]);
+        }
+    int five = 5, two = 2, cyclic = MPI_DISTRIBUTE_CYCLIC, other = 99, class;
+    MPI_Datatype type;
+    class = MPI_Type_create_darray(3, 0, 1, &five, &cyclic, &two, &two, MPI_ORDER_C, MPI_INT, &type);
+    CHECK(class == MPI_ERR_ARG);
+    class = MPI_Type_create_darray(2, 0, 1, &five, &other, &two, &two, MPI_ORDER_C, MPI_INT, &type);
+    CHECK(class == MPI_ERR_ARG);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    arrays();
+    MPI_Finalize();
+    if (rank == 0)
+        printf("types: right\n");
+    return 0;
+}
