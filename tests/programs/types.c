@@ -88,6 +88,60 @@ static void arrays(void)
     CHECK(class == MPI_ERR_ARG);
 }
 
+/* A type of Fortran's: its size, its constructor and arguments, and the same handle for the same ones. */
+static void fortran(int combiner, int p, int r, int bytes)
+{
+    MPI_Datatype type, twin, none[1];
+    MPI_Datatype *types[2] = {&type, &twin};
+    for (int i = 0; i < 2; i++)
+        if (combiner == MPI_COMBINER_F90_INTEGER)
+            MPI_Type_create_f90_integer(r, types[i]);
+        else if (combiner == MPI_COMBINER_F90_REAL)
+            MPI_Type_create_f90_real(p, r, types[i]);
+        else
+            MPI_Type_create_f90_complex(p, r, types[i]);
+    CHECK(type == twin);
+    int size, integers, addresses, datatypes, made_by, values[2] = {0, 0};
+    MPI_Aint places[1];
+    MPI_Type_size(type, &size);
+    CHECK(size == bytes);
+    MPI_Type_get_envelope(type, &integers, &addresses, &datatypes, &made_by);
+    CHECK(made_by == combiner && addresses == 0 && datatypes == 0);
+    CHECK(integers == (combiner == MPI_COMBINER_F90_INTEGER ? 1 : 2));
+    MPI_Type_get_contents(type, integers, 0, 0, values, places, none);
+    if (integers == 1)
+        CHECK(values[0] == r);
+    else
+        CHECK(values[0] == p && values[1] == r);
+    CHECK(MPI_Type_free(&twin) == MPI_ERR_TYPE);
+}
+
+static void parametrized(void)
+{
+    fortran(MPI_COMBINER_F90_INTEGER, 0, 4, 2);
+    fortran(MPI_COMBINER_F90_INTEGER, 0, 18, 8);
+    fortran(MPI_COMBINER_F90_REAL, 6, 30, 4);
+    fortran(MPI_COMBINER_F90_REAL, MPI_UNDEFINED, 300, 8);
+    fortran(MPI_COMBINER_F90_REAL, 17, MPI_UNDEFINED, 16);
+    fortran(MPI_COMBINER_F90_COMPLEX, 6, MPI_UNDEFINED, 8);
+    fortran(MPI_COMBINER_F90_COMPLEX, 15, 300, 16);
+    MPI_Datatype type;
+    CHECK(MPI_Type_create_f90_integer(40, &type) == MPI_ERR_ARG);
+    CHECK(MPI_Type_create_f90_real(MPI_UNDEFINED, MPI_UNDEFINED, &type) == MPI_ERR_ARG);
+    CHECK(MPI_Type_create_f90_complex(100, 5, &type) == MPI_ERR_ARG);
+    int kind, bytes = 8;
+    MPI_Type_match_size(MPI_TYPECLASS_REAL, 8, &type);
+    MPI_Type_size(type, &kind);
+    CHECK(kind == bytes);
+    CHECK(MPI_Type_match_size(MPI_TYPECLASS_INTEGER, 3, &type) == MPI_ERR_ARG);
+
+    /* They are used as others are, without MPI_Type_commit. */
+    double value = rank + 0.5, sum;
+    MPI_Type_create_f90_real(15, 300, &type);
+    MPI_Allreduce(&value, &sum, 1, type, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(sum == size * (size - 1) / 2 + 0.5 * size);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -96,6 +150,7 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     arrays();
+    parametrized();
     MPI_Finalize();
     if (rank == 0)
         printf("types: right\n");

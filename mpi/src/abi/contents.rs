@@ -4,7 +4,7 @@ use super::arguments::Arguments;
 use super::facts::Interface;
 use super::rank::{Ended, Failure, Rank, SUCCESS};
 use super::types::{DISTRIBUTIONS, ORDERS};
-use crate::datatype::{Combiner, DEFAULT_BLOCK, Datatype};
+use crate::datatype::{Combiner, DEFAULT_BLOCK, Datatype, UNASKED};
 use crate::error::ErrorClass;
 
 impl Rank {
@@ -74,6 +74,11 @@ fn integers(datatype: &Datatype, of: Interface) -> Vec<i64> {
     if let Some(order) = integers.last_mut().filter(|_| is_array) {
         let known = ORDERS.iter().find(|(_, known)| known.code() == *order);
         *order = known.map_or(*order, |(name, _)| of.constant(name));
+    }
+    for number in &mut integers {
+        if *number == UNASKED {
+            *number = of.constant("UNDEFINED");
+        }
     }
     if datatype.combiner() == Combiner::Darray {
         let processes_at = integers.len() - 1;

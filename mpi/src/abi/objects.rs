@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::facts::Interface;
 use super::file::FileObject;
 use crate::comm::Comm;
-use crate::datatype::{Basic, Combiner, Datatype};
+use crate::datatype::{Basic, Datatype};
 use crate::error::ErrorClass;
 use crate::group::Group;
 use crate::info::Info;
@@ -275,9 +275,12 @@ impl Objects {
         let all = || self.types.iter();
         let same = all().find(|(_, known)| known.datatype.is(datatype));
         let alike = || {
-            let combiner = datatype.combiner();
+            let made_alike = |known: &Datatype| {
+                let integers = |of: &Datatype| of.contents().integers.clone();
+                known.combiner() == datatype.combiner() && integers(known) == integers(datatype)
+            };
             let mut alike: Vec<u64> = all()
-                .filter(|(_, known)| known.is_predefined && known.datatype.combiner() == combiner)
+                .filter(|(_, known)| known.is_predefined && made_alike(&known.datatype))
                 .map(|(&handle, _)| handle)
                 .collect();
             alike.sort_unstable();
@@ -289,11 +292,17 @@ impl Objects {
     /// The handle that a program is given for a datatype: its own one if it is predefined, or else a
     /// new one, which the program frees.
     pub(super) fn give_type(&mut self, datatype: &Datatype) -> u64 {
-        let known = match datatype.combiner() {
-            Combiner::Named(_) => self.handle_of_type(datatype),
-            _ => None,
-        };
-        known.unwrap_or_else(|| self.add_type(datatype.clone()))
+        if !datatype.combiner().is_predefined() {
+            return self.add_type(datatype.clone());
+        }
+        self.handle_of_type(datatype).unwrap_or_else(|| {
+            // One of Fortran's that is asked for the first time.
+            let handle = self.add_type(datatype.clone());
+            if let Some(made) = self.types.get_mut(&handle) {
+                (made.is_predefined, made.is_committed) = (true, true);
+            }
+            handle
+        })
     }
 
     /// The properties of the file with this handle, or of no file.

@@ -168,9 +168,12 @@ impl Rank {
             }
             "Type_create_darray" => darray(a)?,
             "Type_dup" => return self.duplicates(a),
+            "Type_create_f90_integer" => Datatype::f90_integer(a.number())?,
+            "Type_create_f90_real" => Datatype::f90_real(asked(a), asked(a))?,
+            "Type_create_f90_complex" => Datatype::f90_complex(asked(a), asked(a))?,
             _ => return self.unsupported(a),
         };
-        let handle = self.objects.lock().add_type(made);
+        let handle = self.objects.lock().give_type(&made);
         let at = a.address();
         a.put_handle(at, handle)?;
         SUCCESS
@@ -317,6 +320,12 @@ fn darray(a: &mut Arguments<'_>) -> Result<Datatype, Failure> {
     });
     let dimensions: Vec<Dimension> = dimensions.collect::<Result<_, Failure>>()?;
     Ok(Datatype::darray(process, &dimensions, order, &of)?)
+}
+
+/// A precision or a range, if the program asks for one.
+fn asked(a: &mut Arguments<'_>) -> Option<i64> {
+    let number = a.number();
+    (number != a.interface().constant("UNDEFINED")).then_some(number)
 }
 
 /// The orders of an array, by their names in the interface.

@@ -23,6 +23,7 @@
 mod basic;
 mod construct;
 mod darray;
+mod fortran;
 mod layout;
 pub mod pack;
 mod walk;
@@ -35,6 +36,7 @@ pub(crate) use basic::Number;
 pub use basic::{Basic, Class};
 pub use construct::Order;
 pub use darray::{DEFAULT_BLOCK, Dimension, Distribution};
+pub use fortran::UNASKED;
 use layout::{Kinds, Layout};
 pub use walk::{Block, Blocks, Elements, Run};
 
@@ -85,11 +87,25 @@ pub enum Combiner {
     Subarray,
     /// MPI_Type_create_darray.
     Darray,
+    /// MPI_Type_create_f90_integer.
+    F90Integer,
+    /// MPI_Type_create_f90_real.
+    F90Real,
+    /// MPI_Type_create_f90_complex.
+    F90Complex,
     /// MPI_Type_create_resized.
     Resized,
 }
 
 impl Combiner {
+    /// Returns whether its datatypes are the library's own, which a program does not free.
+    pub const fn is_predefined(self) -> bool {
+        matches!(
+            self,
+            Self::Named(_) | Self::F90Integer | Self::F90Real | Self::F90Complex
+        )
+    }
+
     /// Its name in the standard.
     pub const fn name(self) -> &'static str {
         match self {
@@ -105,6 +121,9 @@ impl Combiner {
             Self::Struct => "MPI_COMBINER_STRUCT",
             Self::Subarray => "MPI_COMBINER_SUBARRAY",
             Self::Darray => "MPI_COMBINER_DARRAY",
+            Self::F90Integer => "MPI_COMBINER_F90_INTEGER",
+            Self::F90Real => "MPI_COMBINER_F90_REAL",
+            Self::F90Complex => "MPI_COMBINER_F90_COMPLEX",
             Self::Resized => "MPI_COMBINER_RESIZED",
         }
     }
@@ -115,7 +134,8 @@ impl Combiner {
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
     /// Counts, block lengths, displacements in elements, sizes; the order of an array as
-    /// [`Order::code`], distributions as [`Distribution::code`], and [`DEFAULT_BLOCK`].
+    /// [`Order::code`], distributions as [`Distribution::code`], and [`DEFAULT_BLOCK`]; precisions
+    /// and ranges, and [`UNASKED`].
     pub integers: Vec<i64>,
     /// Strides, displacements, bounds and extents in bytes.
     pub addresses: Vec<i64>,
