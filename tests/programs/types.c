@@ -142,6 +142,41 @@ static void parametrized(void)
     CHECK(sum == size * (size - 1) / 2 + 0.5 * size);
 }
 
+/* Types that calls with large counts have made: their contents are large counts. */
+static void large(void)
+{
+    MPI_Datatype type, old;
+    MPI_Count integers, addresses, counts, types, values[8];
+    int combiner, numbers[16], small;
+    MPI_Aint places[1];
+    MPI_Type_vector_c(3, (MPI_Count)1 << 33, (MPI_Count)1 << 34, MPI_CHAR, &type);
+    MPI_Type_get_envelope_c(type, &integers, &addresses, &counts, &types, &combiner);
+    CHECK(integers == 0 && addresses == 0 && counts == 3 && types == 1 && combiner == MPI_COMBINER_VECTOR);
+    MPI_Type_get_contents_c(type, 0, 0, 3, 1, numbers, places, values, &old);
+    CHECK(values[0] == 3 && values[1] == (MPI_Count)1 << 33 && values[2] == (MPI_Count)1 << 34);
+    CHECK(old == MPI_CHAR);
+    CHECK(MPI_Type_get_envelope(type, &small, &small, &small, &combiner) == MPI_ERR_TYPE);
+    CHECK(MPI_Type_get_contents_c(type, 0, 0, 2, 1, numbers, places, values, &old) == MPI_ERR_ARG);
+    MPI_Type_free(&type);
+
+    MPI_Count lengths[2] = {4, 6};
+    int kinds[2] = {MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_BLOCK}, processes[2] = {1, 2};
+    int blocks[2] = {1, MPI_DISTRIBUTE_DFLT_DARG};
+    MPI_Type_create_darray_c(2, 1, 2, lengths, kinds, blocks, processes, MPI_ORDER_C, MPI_INT, &type);
+    MPI_Type_get_envelope_c(type, &integers, &addresses, &counts, &types, &combiner);
+    CHECK(integers == 10 && addresses == 0 && counts == 2 && types == 1 && combiner == MPI_COMBINER_DARRAY);
+    MPI_Type_get_contents_c(type, 10, 0, 2, 1, numbers, places, values, &old);
+    int wanted[10] = {2, 1, 2, kinds[0], kinds[1], blocks[0], blocks[1], 1, 2, MPI_ORDER_C};
+    CHECK(!memcmp(numbers, wanted, sizeof wanted) && values[0] == 4 && values[1] == 6);
+    MPI_Type_free(&type);
+
+    /* What a call without large counts has made has none. */
+    MPI_Type_contiguous(5, MPI_INT, &type);
+    MPI_Type_get_envelope_c(type, &integers, &addresses, &counts, &types, &combiner);
+    CHECK(integers == 1 && addresses == 0 && counts == 0 && types == 1);
+    MPI_Type_free(&type);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -151,6 +186,7 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     arrays();
     parametrized();
+    large();
     MPI_Finalize();
     if (rank == 0)
         printf("types: right\n");

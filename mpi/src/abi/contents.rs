@@ -11,20 +11,19 @@ impl Rank {
     /// MPI_Type_get_envelope.
     pub(super) fn envelope(&self, a: &mut Arguments<'_>) -> Ended {
         let datatype = a.datatype()?;
+        let large = counts_of(a, &datatype)?;
         let contents = datatype.contents();
-        let (integers, addresses) = (a.out(), a.out());
-        let large = (a.call.name.ends_with("_c")).then(|| a.out());
-        let (types, combiner) = (a.out(), a.out());
-        a.put(integers, contents.integers.len() as i64)?;
-        a.put(addresses, contents.addresses.len() as i64)?;
-        if let Some(large) = large {
-            a.put(large, 0)?;
+        let lengths = [contents.integers.len(), contents.addresses.len()];
+        let lengths = lengths.into_iter().chain(large);
+        for length in lengths.chain([contents.types.len()]) {
+            let out = a.out();
+            a.put(out, length as i64)?;
         }
-        a.put(types, contents.types.len() as i64)?;
         let name = match datatype.combiner() {
             Combiner::Named(_) => "MPI_COMBINER_NAMED",
             combiner => combiner.name(),
         };
+        let combiner = a.out();
         a.put(combiner, a.interface().constant(&name[4..]))?;
         SUCCESS
     }
@@ -36,26 +35,24 @@ impl Rank {
             let text = "datatype: a predefined one has no contents";
             return Err(Failure::new(ErrorClass::Type, text));
         }
-        let is_large = a.call.name.ends_with("_c");
-        let room = (a.length()?, a.length()?);
-        if is_large {
-            a.skip();
-        }
-        let room_for_types = a.length()?;
+        let large = counts_of(a, &datatype)?;
         let contents = datatype.contents();
-        let is_enough = room.0 >= contents.integers.len()
-            && room.1 >= contents.addresses.len()
-            && room_for_types >= contents.types.len();
-        if !is_enough {
-            let text = "max_integers: there is more than is wanted";
-            return Err(Failure::new(ErrorClass::Arg, text));
+        let lengths = [contents.integers.len(), contents.addresses.len()];
+        let lengths = lengths.into_iter().chain(large);
+        for length in lengths.chain([contents.types.len()]) {
+            let room = a.length()?;
+            if room < length {
+                let text = format!("room for {room} of {length} arguments of the constructor");
+                return Err(Failure::new(ErrorClass::Arg, text));
+            }
         }
         let out = a.out();
         a.put_all(out, &integers(&datatype, a.interface()))?;
         let out = a.out();
         a.put_all(out, &contents.addresses)?;
-        if is_large {
-            a.skip();
+        if large.is_some() {
+            let out = a.out();
+            a.put_all(out, &contents.large_counts)?;
         }
         let mut objects = self.objects.lock();
         let types = contents.types.iter();
@@ -64,6 +61,20 @@ impl Rank {
         let at = a.address();
         a.put_handles(at, &handles)?;
         SUCCESS
+    }
+}
+
+/// The number of large counts among the contents, for a call that tells of them. Others take apart
+/// only what a constructor without large counts has made.
+fn counts_of(a: &Arguments<'_>, datatype: &Datatype) -> Result<Option<usize>, Failure> {
+    let counts = datatype.contents().large_counts.len();
+    match a.call.name.ends_with("_c") {
+        true => Ok(Some(counts)),
+        false if counts == 0 => Ok(None),
+        false => {
+            let text = "datatype: a call with large counts has made it";
+            Err(Failure::new(ErrorClass::Type, text))
+        }
     }
 }
 
@@ -81,11 +92,13 @@ fn integers(datatype: &Datatype, of: Interface) -> Vec<i64> {
         }
     }
     if datatype.combiner() == Combiner::Darray {
-        let processes_at = integers.len() - 1;
-        // For each dimension: its size, its distribution, its blocks and its processes, behind the
-        // grid's size, the rank and the number of dimensions.
-        let dimensions = (processes_at - 3) / 4;
-        let mut lists = integers[3..].chunks_exact_mut(dimensions).skip(1);
+        // Behind the grid's size, the rank and the number of dimensions; the sizes of the dimensions,
+        // unless they are large counts; then distributions, blocks and processes.
+        let dimensions = integers.get(2).map_or(0, |&count| count as usize);
+        let is_large = !datatype.contents().large_counts.is_empty();
+        let sizes = if is_large { 0 } else { dimensions };
+        let lists = integers.get_mut(3 + sizes..).unwrap_or_default();
+        let mut lists = lists.chunks_exact_mut(dimensions.max(1));
         for distribution in lists.next().into_iter().flatten() {
             let mut known = DISTRIBUTIONS.iter();
             let known = known.find(|(_, known)| known.code() == *distribution);

@@ -276,8 +276,8 @@ impl Objects {
         let same = all().find(|(_, known)| known.datatype.is(datatype));
         let alike = || {
             let made_alike = |known: &Datatype| {
-                let integers = |of: &Datatype| of.contents().integers.clone();
-                known.combiner() == datatype.combiner() && integers(known) == integers(datatype)
+                let integers = &datatype.contents().integers;
+                known.combiner() == datatype.combiner() && &known.contents().integers == integers
             };
             let mut alike: Vec<u64> = all()
                 .filter(|(_, known)| known.is_predefined && made_alike(&known.datatype))

@@ -173,6 +173,10 @@ impl Rank {
             "Type_create_f90_complex" => Datatype::f90_complex(asked(a), asked(a))?,
             _ => return self.unsupported(a),
         };
+        let made = match a.call.is_large {
+            true => made.with_large_contents(),
+            false => made,
+        };
         let handle = self.objects.lock().give_type(&made);
         let at = a.address();
         a.put_handle(at, handle)?;

@@ -152,6 +152,7 @@ impl Datatype {
             integers: listed(&[blocklengths]),
             addresses: displacements.to_vec(),
             types: types.to_vec(),
+            ..Contents::default()
         };
         let layout = Layout::parts(&parts);
         Self::new(Combiner::Struct, contents, layout, DISPLACEMENTS)
@@ -293,6 +294,7 @@ fn contents(integers: Vec<i64>, addresses: Vec<i64>, oldtype: &Datatype) -> Cont
         integers,
         addresses,
         types: vec![oldtype.clone()],
+        ..Contents::default()
     }
 }
 

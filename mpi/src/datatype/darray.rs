@@ -101,8 +101,8 @@ impl Datatype {
         integers.push(order.code());
         let contents = Contents {
             integers,
-            addresses: Vec::new(),
             types: vec![oldtype.clone()],
+            ..Contents::default()
         };
         Self::new(Combiner::Darray, contents, part, "array_of_gsizes")
     }

@@ -22,6 +22,7 @@
 
 mod basic;
 mod construct;
+mod contents;
 mod darray;
 mod fortran;
 mod layout;
@@ -35,6 +36,7 @@ use std::sync::Arc;
 pub(crate) use basic::Number;
 pub use basic::{Basic, Class};
 pub use construct::Order;
+pub use contents::Contents;
 pub use darray::{DEFAULT_BLOCK, Dimension, Distribution};
 pub use fortran::UNASKED;
 use layout::{Kinds, Layout};
@@ -127,20 +129,6 @@ impl Combiner {
             Self::Resized => "MPI_COMBINER_RESIZED",
         }
     }
-}
-
-/// The arguments of the constructor that made a datatype, in the order of MPI_Type_get_contents
-/// (MPI-4.1, Sec. 5.1.13). A predefined datatype has none.
-#[derive(Clone, Debug, Default)]
-pub struct Contents {
-    /// Counts, block lengths, displacements in elements, sizes; the order of an array as
-    /// [`Order::code`], distributions as [`Distribution::code`], and [`DEFAULT_BLOCK`]; precisions
-    /// and ranges, and [`UNASKED`].
-    pub integers: Vec<i64>,
-    /// Strides, displacements, bounds and extents in bytes.
-    pub addresses: Vec<i64>,
-    /// Datatypes.
-    pub types: Vec<Datatype>,
 }
 
 impl Datatype {
@@ -289,11 +277,12 @@ impl fmt::Debug for Datatype {
         let Contents {
             integers,
             addresses,
+            large_counts,
             types,
         } = &self.0.contents;
         write!(
             f,
-            "{:?}({integers:?}, {addresses:?}, {types:?})",
+            "{:?}({integers:?}, {addresses:?}, {large_counts:?}, {types:?})",
             self.0.combiner
         )
     }

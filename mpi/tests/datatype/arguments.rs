@@ -128,6 +128,61 @@ fn constructors_can_be_asked_for() {
 }
 
 #[test]
+fn contents_may_be_large_counts() {
+    let int = Datatype::from(Basic::Int);
+    let place = Dimension {
+        size: 9,
+        distribution: Distribution::Cyclic,
+        block: Some(2),
+        processes: 3,
+    };
+    type Case<'a> = (Result<Datatype, Fault>, &'a [i64], &'a [i64]);
+    let all: [Case<'_>; 9] = [
+        (Datatype::contiguous(7, &int), &[], &[7]),
+        (Datatype::vector(2, 3, 4, &int), &[], &[2, 3, 4]),
+        (Datatype::hvector(2, 3, 40, &int), &[], &[2, 3, 40]),
+        (
+            Datatype::hindexed(&[1, 2], &[3, 40], &int),
+            &[],
+            &[2, 1, 2, 3, 40],
+        ),
+        (
+            Datatype::hindexed_block(6, &[3, 40], &int),
+            &[],
+            &[2, 6, 3, 40],
+        ),
+        (Datatype::resized(&int, -3, 8), &[], &[-3, 8]),
+        (
+            Datatype::subarray(&[4, 5], &[2, 3], &[1, 2], Order::Fortran, &int),
+            &[2, 1],
+            &[4, 5, 2, 3, 1, 2],
+        ),
+        (
+            Datatype::darray((3, 1), &[place], Order::C, &int),
+            &[3, 1, 1, 2, 2, 3, 0],
+            &[9],
+        ),
+        (Datatype::dup(&int), &[], &[]),
+    ];
+    for (made, integers, counts) in all {
+        let made = made.unwrap();
+        let large = made.with_large_contents();
+        let contents = large.contents();
+        assert_eq!(
+            (&contents.integers[..], &contents.large_counts[..]),
+            (integers, counts)
+        );
+        assert!(contents.addresses.is_empty() && contents.types[0].is(&int));
+        assert_eq!(
+            (large.combiner(), large.size()),
+            (made.combiner(), made.size())
+        );
+        assert_eq!(large.extent(), made.extent());
+        assert!(made.contents().large_counts.is_empty());
+    }
+}
+
+#[test]
 fn deep_nesting_ends_at_the_limit() {
     let byte = Datatype::from(Basic::Byte);
     let mut nested = byte.clone();
