@@ -162,6 +162,24 @@ static void collectives(void)
     CHECK(product == 1.0L + 1e-18L * (size - 1));
 }
 
+/* A function of the program's is called when the call that begins a reduction finds all there. */
+static void reductions_that_end_at_once(void)
+{
+    MPI_Op op;
+    MPI_Op_create(add, 1, &op);
+    for (int i = 0; i < 5; i++) {
+        int sum = -1, flag;
+        MPI_Request request;
+        /* Time enough for what the others send. */
+        for (int k = 0; rank == 0 && k < 200; k++)
+            MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+        MPI_Ireduce(&rank, &sum, 1, MPI_INT, op, 0, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        CHECK(rank > 0 || sum == size * (size - 1) / 2);
+    }
+    MPI_Op_free(&op);
+}
+
 static void communicators(void)
 {
     MPI_Comm half, twin;
@@ -255,6 +273,7 @@ int main(int argc, char **argv)
     point_to_point();
     with_oneself();
     collectives();
+    reductions_that_end_at_once();
     communicators();
     halves();
     errors();

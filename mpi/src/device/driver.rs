@@ -80,6 +80,11 @@ async fn settled<C: Channel, T>(
 /// Lets the tasks go on with what has ended, and charges the work that was done.
 pub(crate) async fn settle<C: Channel>(device: &Device, channel: &C) {
     device.poll_tasks();
+    charge(device, channel).await;
+}
+
+/// Charges the work that was done.
+pub(crate) async fn charge<C: Channel>(device: &Device, channel: &C) {
     let owed = device.take_owed();
     if !owed.is_empty() {
         channel.work(&owed).await;

@@ -40,7 +40,7 @@ impl Device {
     }
 
     /// Polls the tasks until nothing ends any more.
-    pub(super) fn poll_tasks(&self) {
+    pub(crate) fn poll_tasks(&self) {
         loop {
             let running = {
                 let mut state = self.state.lock();

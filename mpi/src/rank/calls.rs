@@ -63,6 +63,8 @@ impl<C: Channel> Mpi<C> {
     /// Leaves a call; the work that it has done is charged.
     pub(crate) async fn leave(&self, entered: Entered<'_>) {
         self.has_left().await;
+        // Tasks may call functions of the rank's program, which wants its result.
+        self.device.poll_tasks();
         *self.calls.leaving.lock() = Some(entered.call);
         if !self.calls.is_late.load(Ordering::Relaxed) {
             self.has_left().await;
@@ -70,8 +72,8 @@ impl<C: Channel> Mpi<C> {
     }
 
     /// From now on a call has its result before its last work is charged, which [`Self::has_left`]
-    /// does, or the next call. Its caller can do other work meanwhile; the simulated times are the
-    /// same.
+    /// does, or the next call. Its caller can do other work meanwhile: nothing else happens then, and
+    /// the simulated times are the same.
     pub(crate) fn leave_late(&self) {
         self.calls.is_late.store(true, Ordering::Relaxed);
     }
@@ -80,7 +82,7 @@ impl<C: Channel> Mpi<C> {
     pub(crate) async fn has_left(&self) {
         let call = self.calls.leaving.lock().take();
         if let Some(call) = call {
-            driver::settle(&self.device, &self.channel).await;
+            driver::charge(&self.device, &self.channel).await;
             self.channel.leaves(call).await;
         }
     }
