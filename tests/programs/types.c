@@ -177,6 +177,45 @@ static void large(void)
     MPI_Type_free(&type);
 }
 
+/* A structure in the format external32: its bytes, and back. */
+static void external(void)
+{
+    struct { long number; char letter; double value; short pair[2]; } one, back;
+    memset(&one, 0, sizeof one);
+    memset(&back, 0, sizeof back);
+    one.number = -2;
+    one.letter = 'x';
+    one.value = 1.5;
+    one.pair[0] = 258;
+    one.pair[1] = -1;
+    int lengths[4] = {1, 1, 1, 2};
+    MPI_Aint places[4] = {(char *)&one.number - (char *)&one, (char *)&one.letter - (char *)&one,
+                          (char *)&one.value - (char *)&one, (char *)one.pair - (char *)&one};
+    MPI_Datatype parts[4] = {MPI_LONG, MPI_CHAR, MPI_DOUBLE, MPI_SHORT}, type;
+    MPI_Type_create_struct(4, lengths, places, parts, &type);
+    MPI_Type_commit(&type);
+    MPI_Aint bytes, position = 1;
+    MPI_Pack_external_size("external32", 1, type, &bytes);
+    CHECK(bytes == 17);
+    unsigned char packed[20] = {0}, wanted[18] = {0, 0xff, 0xff, 0xff, 0xfe, 'x', 0x3f, 0xf8, 0, 0, 0, 0, 0, 0,
+                                                  1, 2, 0xff, 0xff};
+    MPI_Pack_external("external32", &one, 1, type, packed, sizeof packed, &position);
+    CHECK(position == 18 && !memcmp(packed, wanted, sizeof wanted));
+    position = 1;
+    MPI_Unpack_external("external32", packed, sizeof packed, &position, &back, 1, type);
+    CHECK(position == 18 && !memcmp(&one, &back, sizeof one));
+    long double exact = 1.0L / 3, again = 0;
+    position = 0;
+    MPI_Pack_external("external32", &exact, 1, MPI_LONG_DOUBLE, packed, sizeof packed, &position);
+    CHECK(position == 16 && packed[0] == 0x3f && packed[1] == 0xfd && packed[2] == 0x55);
+    MPI_Count start = 0;
+    MPI_Unpack_external_c("external32", packed, sizeof packed, &start, &again, 1, MPI_LONG_DOUBLE);
+    CHECK(start == 16 && again == exact);
+    CHECK(MPI_Pack_external("external32", &one, 1, type, packed, 16, &position) == MPI_ERR_TRUNCATE);
+    CHECK(MPI_Pack_external("internal", &one, 1, type, packed, 20, &position) == MPI_ERR_ARG);
+    MPI_Type_free(&type);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -187,6 +226,7 @@ int main(int argc, char **argv)
     arrays();
     parametrized();
     large();
+    external();
     MPI_Finalize();
     if (rank == 0)
         printf("types: right\n");

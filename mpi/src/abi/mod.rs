@@ -25,6 +25,7 @@ mod group;
 mod info;
 mod objects;
 mod operation;
+mod pack;
 mod point;
 pub mod process;
 pub mod program;

@@ -121,7 +121,8 @@ impl Rank {
     /// # Errors
     /// The process has no such memory.
     pub(super) fn read(&self, address: u64, bytes: usize) -> Result<Vec<u8>, Failure> {
-        let mut into = Vec::with_capacity(bytes);
+        // The program may name more bytes than there are: it grows as they are read.
+        let mut into = Vec::new();
         let mut blocks = [(address, bytes)].into_iter().filter(|_| bytes > 0);
         self.program.read(&mut blocks, &mut into)?;
         Ok(into)

@@ -1,11 +1,10 @@
-//! Datatypes: made, described, freed; packing.
+//! Datatypes: made, described, freed.
 
 use std::sync::Arc;
 
 use super::arguments::Arguments;
 use super::objects::no_such;
 use super::rank::{Ended, Failure, Rank, SUCCESS};
-use crate::buffer::BufferMut;
 use crate::datatype::{Basic, Datatype, Dimension, Distribution, Order, pack};
 use crate::error::ErrorClass;
 
@@ -91,8 +90,9 @@ impl Rank {
             "Type_get_contents" | "Type_get_contents_c" => return self.contents(a),
             "Type_match_size" => return self.matching(a),
             "Type_get_value_index" => return self.pair(a),
-            "Pack" | "Unpack" | "Pack_size" => return self.packs(a),
-            "Pack_external" | "Unpack_external" | "Pack_external_size" => return self.externals(a),
+            "Pack_size" | "Pack_external_size" => return self.pack_size(a),
+            "Pack" | "Pack_external" => return self.packs(a),
+            "Unpack" | "Unpack_external" => return self.unpacks(a),
             name if name.starts_with("Type_") => return self.constructs(a),
             _ => return self.unsupported(a),
         }
@@ -244,58 +244,6 @@ impl Rank {
         };
         a.put_null(at, name)?;
         SUCCESS
-    }
-
-    fn packs(self: &Arc<Self>, a: &mut Arguments<'_>) -> Ended {
-        match a.call.name {
-            "Pack_size" => {
-                let (count, datatype) = (a.count()?, a.datatype()?);
-                a.skip();
-                let out = a.out();
-                a.put(out, pack::pack_size(count, &datatype)? as i64)?;
-            }
-            "Pack" => {
-                let given = a.buffer()?;
-                let (to, room, position) = (a.address(), a.count()?, a.out());
-                let at = self.position(a, position)?;
-                let bytes = given.buffer().packed()?;
-                let end = at.saturating_add(bytes.len() as i64);
-                if at < 0 || end > room {
-                    let text = format!("outsize: byte {end} of {room}");
-                    return Err(Failure::new(ErrorClass::Truncate, text));
-                }
-                self.write(to.wrapping_add(at as u64), &bytes)?;
-                a.put(position, end)?;
-            }
-            _ => {
-                let (from, size, position) = (a.address(), a.count()?, a.out());
-                let at = self.position(a, position)?;
-                let given = a.buffer()?;
-                let mut room: BufferMut<'_> = given.room();
-                let bytes = room.bytes() as i64;
-                let end = at.saturating_add(bytes);
-                if at < 0 || end > size {
-                    let text = format!("insize: byte {end} of {size}");
-                    return Err(Failure::new(ErrorClass::Truncate, text));
-                }
-                let packed = self.read(from.wrapping_add(at as u64), bytes as usize)?;
-                room.unpack(&packed)?;
-                a.put(position, end)?;
-            }
-        }
-        SUCCESS
-    }
-
-    /// The position that a call finds and moves on.
-    fn position(&self, a: &Arguments<'_>, position: super::arguments::Out) -> Result<i64, Failure> {
-        let width = a.width_of(position);
-        let numbers = self.numbers(position.address, 1, width)?;
-        Ok(numbers.first().copied().unwrap_or_default())
-    }
-
-    /// The calls of the format external32, which the library does not have.
-    fn externals(&self, a: &mut Arguments<'_>) -> Ended {
-        self.unsupported(a)
     }
 }
 

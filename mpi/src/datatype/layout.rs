@@ -49,6 +49,8 @@ pub(super) struct Shape {
     pub(super) bytes: u64,
     /// Predefined values; a pair counts as two.
     pub(super) elements: u64,
+    /// Bytes of data in the format external32: not more than `bytes`.
+    pub(super) external: u64,
     pub(super) kinds: Kinds,
     alignment: usize,
     /// The place where the data begin, if they are one block in ascending order.
@@ -65,6 +67,7 @@ impl Shape {
             arrangement: Arrangement::Run { basic, count: 1 },
             bytes: basic.size() as u64,
             elements: basic.numbers().len() as u64,
+            external: basic.external_size(),
             kinds: Kinds::One(basic),
             alignment: basic.alignment(),
             block: (end == Some(basic.size())).then_some(0),
@@ -78,6 +81,7 @@ impl Shape {
             arrangement: Arrangement::Run { basic, count },
             bytes: limited(one.bytes.checked_mul(count)?)?,
             elements: one.elements.checked_mul(count)?,
+            external: one.external.checked_mul(count)?,
             block: one.block.filter(|_| count == 1 || basic.is_dense()),
             ascending: repeated(one.ascending, count, basic.extent() as i64),
             ..one
@@ -89,6 +93,7 @@ impl Shape {
             arrangement: Arrangement::Parts(Vec::new()),
             bytes: 0,
             elements: 0,
+            external: 0,
             kinds: Kinds::None,
             alignment: 1,
             block: None,
@@ -122,6 +127,7 @@ impl Shape {
         Some(Arc::new(Self {
             bytes: limited(of.bytes.checked_mul(count)?)?,
             elements: of.elements.checked_mul(count)?,
+            external: of.external.checked_mul(count)?,
             kinds: of.kinds,
             alignment: of.alignment,
             block: of.block.filter(|_| stride == of.bytes as i64),
@@ -159,6 +165,7 @@ impl Shape {
         }
         let mut bytes = 0_u64;
         let mut elements = 0;
+        let mut external = 0;
         let mut kinds = Kinds::None;
         let mut alignment = 1;
         let mut block = None;
@@ -180,6 +187,7 @@ impl Shape {
             };
             bytes = limited(bytes.checked_add(shape.bytes)?)?;
             elements += shape.elements;
+            external += shape.external;
             kinds = kinds.and(shape.kinds);
             alignment = alignment.max(shape.alignment);
         }
@@ -187,6 +195,7 @@ impl Shape {
             arrangement: Arrangement::Parts(own),
             bytes,
             elements,
+            external,
             kinds,
             alignment,
             block,

@@ -24,6 +24,7 @@ mod basic;
 mod construct;
 mod contents;
 mod darray;
+pub mod external;
 mod fortran;
 mod layout;
 pub mod pack;

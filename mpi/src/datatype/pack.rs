@@ -3,7 +3,7 @@
 //!
 //! A packed message is the data in type-map order without gaps: a receive with another datatype of the
 //! same signature can unpack it. `memory` is a piece of memory; displacement 0 lies at `origin` in it.
-//! The canonical format "external32" is absent.
+//! [`super::external`] converts packed data into the format external32.
 
 use std::ops::Range;
 

@@ -8,6 +8,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod arguments;
+mod external;
 mod operations;
 mod oracle;
 
