@@ -160,6 +160,19 @@ fn datatypes_give_what_they_must() {
     }
 }
 
+#[test]
+fn partitions_give_what_they_must() {
+    let Some(program) = compiled("partitioned.c") else {
+        return;
+    };
+    for machine in MACHINES {
+        for ranks in [1, 3] {
+            let lines = lines(&format!("--machine {machine} -n {ranks}"), &program);
+            assert_eq!(lines, ["partitions: right"], "{machine}");
+        }
+    }
+}
+
 /// The programs in Fortran print nothing but what is wrong, and a line at the end.
 #[test]
 fn calls_in_fortran_give_what_they_must() {

@@ -26,6 +26,7 @@ mod info;
 mod objects;
 mod operation;
 mod pack;
+mod partitioned;
 mod point;
 pub mod process;
 pub mod program;

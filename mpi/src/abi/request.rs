@@ -4,6 +4,7 @@ use std::panic::Location;
 
 use super::arguments::{Arguments, Given};
 use super::objects::{Kind, no_such};
+use super::partitioned::Partitioned;
 use super::program::place;
 use super::rank::{Ended, Failure, SUCCESS};
 use super::server::Server;
@@ -23,6 +24,8 @@ pub(super) enum Pending<'m, C> {
     Both(Box<[Request<'m, 'static, C>; 2]>),
     /// A persistent request.
     Persistent(Box<Standing<'m, C>>),
+    /// A send or a receive in partitions.
+    Partitioned(Box<Partitioned<'m, C>>),
     /// A duplicate of a communicator, which will have this handle and error handler.
     Duplicate(Box<Duplicating<'m, C>>, u64, u64),
     /// A request of the program's own.
@@ -53,6 +56,7 @@ impl<C: Channel> Pending<'_, C> {
             Self::Call(request) => request.is_active(),
             Self::Both(both) => both.iter().any(Request::is_active),
             Self::Persistent(standing) => standing.request.is_active(),
+            Self::Partitioned(parts) => parts.is_active(),
             Self::Duplicate(..) | Self::General(_) => true,
         }
     }
@@ -62,6 +66,7 @@ impl<C: Channel> Pending<'_, C> {
             Self::Call(request) => request.is_over(),
             Self::Both(both) => both.iter().all(Request::is_over),
             Self::Persistent(standing) => standing.request.is_over(),
+            Self::Partitioned(parts) => parts.is_over(),
             Self::Duplicate(duplicating, ..) => duplicating.is_over(),
             Self::General(general) => general.is_complete,
         }
@@ -76,6 +81,7 @@ impl<C: Channel> Pending<'_, C> {
             Self::Both(both) if !both[1].is_over() => None,
             Self::Both(both) => both[0].look().await?,
             Self::Persistent(standing) => standing.request.look().await?,
+            Self::Partitioned(parts) => parts.look(),
             Self::Duplicate(..) | Self::General(_) => self.is_over().then_some(Status::EMPTY),
         })
     }
@@ -187,6 +193,7 @@ impl<'m, C: Channel> Server<'m, C> {
                 let outcome = ended.unwrap_or(Ok(Status::EMPTY)).map_err(Failure::from);
                 return (outcome, handle);
             }
+            Pending::Partitioned(parts) => return (parts.end(call), handle),
             Pending::Duplicate(duplicating, place, handler) => duplicating.take().map(|made| {
                 let comm = made.map_err(Failure::from)?.handle().clone();
                 let mut objects = self.rank.objects.lock();
@@ -479,8 +486,10 @@ impl<'m, C: Channel> Server<'m, C> {
 
     /// MPI_Start of the request with this handle.
     pub(super) async fn start(&mut self, handle: u64) -> Result<(), Failure> {
-        let Some(Pending::Persistent(standing)) = self.requests.get_mut(&handle) else {
-            return Err(no_such(ErrorClass::Request, "persistent request", handle));
+        let standing = match self.requests.get_mut(&handle) {
+            Some(Pending::Persistent(standing)) => standing,
+            Some(Pending::Partitioned(parts)) => return parts.start().await,
+            _ => return Err(no_such(ErrorClass::Request, "persistent request", handle)),
         };
         let room = match &standing.room {
             Some(given) => given.room(),
@@ -516,6 +525,9 @@ impl<'m, C: Channel> Server<'m, C> {
     pub(super) fn free_request(&mut self, a: &mut Arguments<'_>) -> Ended {
         let at = a.address();
         let handle = a.handle_at(at)?;
+        if let Some(Pending::Partitioned(parts)) = self.requests.get(&handle) {
+            parts.free()?;
+        }
         match self.requests.remove(&handle) {
             Some(Pending::Call(mut request)) => request.free()?,
             Some(Pending::Both(mut both)) => both.iter_mut().try_for_each(Request::free)?,
@@ -530,7 +542,7 @@ impl<'m, C: Channel> Server<'m, C> {
                     return Err(Failure::Code(code));
                 }
             }
-            Some(Pending::Duplicate(..)) => {}
+            Some(Pending::Partitioned(_) | Pending::Duplicate(..)) => {}
             None => return Err(no_such(ErrorClass::Request, "request", handle)),
         }
         a.put_handle(at, self.null())?;

@@ -173,6 +173,7 @@ impl<C: Channel> Server<'_, C> {
             _ if a.call.name.ends_with("_errhandler") => a.rank.errors(a),
             Chapter::Environment => self.environment(a).await,
             Chapter::Point => self.point(a).await,
+            Chapter::Partitioned => self.partitioned(a).await,
             Chapter::Collectives => self.collective(a).await,
             Chapter::Communicators => self.communicators(a).await,
             Chapter::Attributes => self.attributes(a).await,

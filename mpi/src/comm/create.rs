@@ -55,7 +55,7 @@ impl Made {
 }
 
 /// A context that no other call makes.
-pub(super) fn fresh(device: &Device) -> u64 {
+pub(crate) fn fresh(device: &Device) -> u64 {
     context(device.maker(), device.next_count())
 }
 

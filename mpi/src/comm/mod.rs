@@ -3,7 +3,7 @@
 //!
 //! One rank makes a context, from its own number, the number of its process among those that have
 //! had this rank, and a count: no two are equal, and the others need only be told. Its lowest bits
-//! are the plane: point-to-point messages, those of collective calls, and those of windows.
+//! are the plane: point-to-point messages, those of collective calls, of windows and so on.
 
 pub(crate) mod create;
 pub(crate) mod ports;
@@ -33,9 +33,11 @@ pub(crate) enum Plane {
     Create,
     /// Those of the window over it, if it is one's.
     Window,
+    /// Those by which sends in partitions find their receives.
+    Partition,
 }
 
-const PLANE_BITS: u32 = 2;
+const PLANE_BITS: u32 = 3;
 const COUNT_BITS: u32 = 28;
 const BIRTH_BITS: u32 = 12;
 

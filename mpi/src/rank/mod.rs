@@ -37,6 +37,7 @@ pub(crate) mod files;
 pub mod given;
 mod launches;
 mod neighbors;
+pub mod partitioned;
 pub mod persistent;
 pub mod point;
 mod ports;

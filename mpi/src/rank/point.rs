@@ -31,7 +31,7 @@ pub(super) fn check_rank(comm: &Comm, argument: &'static str, rank: u32) -> Resu
     })
 }
 
-fn check_tag(tag: i32) -> Result<(), Fault> {
+pub(super) fn check_tag(tag: i32) -> Result<(), Fault> {
     match tag >= 0 {
         true => Ok(()),
         false => Err(Fault::new(

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod channels;
+mod partitioned;
 mod ports;
 mod worlds;
 
