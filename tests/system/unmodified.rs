@@ -173,6 +173,14 @@ fn partitions_give_what_they_must() {
     }
 }
 
+#[test]
+fn tools_find_nothing() {
+    let Some(program) = compiled("tools.c") else {
+        return;
+    };
+    assert_eq!(lines("-n 2", &program), ["tools: right"; 2]);
+}
+
 /// The programs in Fortran print nothing but what is wrong, and a line at the end.
 #[test]
 fn calls_in_fortran_give_what_they_must() {

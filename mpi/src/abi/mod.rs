@@ -35,6 +35,7 @@ mod request;
 pub mod server;
 mod session;
 mod status;
+mod tools;
 mod topology;
 mod transfer;
 mod types;

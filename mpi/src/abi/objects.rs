@@ -14,6 +14,7 @@ use crate::info::Info;
 use crate::op::Op;
 
 use super::rank::Failure;
+use super::tools::Tools;
 
 /// A communicator.
 #[derive(Clone, Debug)]
@@ -96,6 +97,7 @@ pub(super) struct Objects {
     pub(super) keys: FxHashMap<i64, Key>,
     /// Classes, codes and strings of errors that the program has added.
     pub(super) codes: Codes,
+    pub(super) tools: Tools,
     /// The ranks that the machine has cores for (MPI_UNIVERSE_SIZE).
     pub(super) universe: i64,
     /// This rank's number in the job.
@@ -198,6 +200,7 @@ impl Objects {
             },
             keys: FxHashMap::default(),
             codes: Codes::default(),
+            tools: Tools::default(),
             universe: 0,
             me: 0,
             handles: 0,

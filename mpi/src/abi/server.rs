@@ -221,6 +221,7 @@ impl Rank {
             Chapter::Info => self.infos(a),
             Chapter::Errors => self.errors(a),
             Chapter::Files => self.of_file(a),
+            Chapter::Tools => self.tools(a),
             _ => self.unsupported(a),
         }
     }

@@ -233,6 +233,26 @@ fn performs(
     (last.answers.lock().clone(), last.memory.lock().clone())
 }
 
+/// Calls with right arguments: a send and a receive in partitions, and their starts.
+fn partitioned(interface: Interface) -> Vec<(usize, [u64; 16])> {
+    let (at, to) = (BASE + 64, BASE + 256);
+    let (int, own) = (interface.handle("INT"), interface.handle("COMM_SELF"));
+    let none = interface.handle("INFO_NULL");
+    let calls = [
+        ("Psend_init", vec![to, 2, 3, int, 0, 0, own, none, at]),
+        ("Precv_init", vec![to, 3, 2, int, 0, 0, own, none, at + 8]),
+        ("Start", vec![at]),
+        ("Start", vec![at + 8]),
+        ("T_init_thread", vec![0, at + 16]),
+    ];
+    let call = |(name, words): (&str, Vec<u64>)| {
+        let mut values = [0; 16];
+        values[..words.len()].copy_from_slice(&words);
+        (number(name), values)
+    };
+    calls.map(call).into()
+}
+
 #[test]
 fn calls_give_their_results() {
     for interface in [Interface::Mpich, Interface::Standard] {
@@ -328,6 +348,46 @@ proptest! {
         let (answers, _) = performs(interface, &words, all, Compute::Zero);
         prop_assert!(answers.len() > 3);
         prop_assert_eq!(answers[3], 0);
+    }
+
+    /// Calls on requests in partitions, on datatypes and of the tool interface that may well be
+    /// right, in any order.
+    #[test]
+    fn no_partition_or_type_panics(
+        (interface, words, calls) in prop::sample::select(vec![Interface::Mpich, Interface::Standard])
+            .prop_flat_map(|interface| {
+                let handle = move |kind: u64| match interface {
+                    Interface::Mpich => kind + 0x1000,
+                    Interface::Standard => 0x4000_1000,
+                };
+                let made = prop::sample::select(vec![handle(0xac00_0000), handle(0x8c00_0000)]);
+                let made = (made, 1..6u64).prop_map(|(kind, number)| kind + number);
+                let value = prop_oneof![4 => word(interface), 1 => made];
+                let values = prop::collection::vec(value, 16);
+                let values = values.prop_map(|values| <[u64; 16]>::try_from(values).unwrap());
+                let names: Vec<usize> = (0..CALLS.len())
+                    .filter(|&number| {
+                        let call = &CALLS[number];
+                        let is_of = |chapter| call.chapter == chapter;
+                        is_of(Chapter::Partitioned)
+                            || is_of(Chapter::Tools)
+                            || is_of(Chapter::Types)
+                            || ["Start", "Wait", "Test", "Request_free"].contains(&call.name)
+                    })
+                    .collect();
+                let right = partitioned(interface);
+                let call = prop_oneof![
+                    4 => (prop::sample::select(names), values),
+                    1 => prop::sample::select(right),
+                ];
+                (
+                    Just(interface),
+                    prop::collection::vec(word(interface), 1..64),
+                    prop::collection::vec(call, 1..20),
+                )
+            }),
+    ) {
+        performs(interface, &words, calls, Compute::Zero);
     }
 
     #[test]
