@@ -14,7 +14,11 @@ const WAITS: &[c_long] = &[
     libc::SYS_flock,
     libc::SYS_fcntl,
     libc::SYS_recvfrom,
+    libc::SYS_recvmmsg,
     libc::SYS_recvmsg,
+    libc::SYS_sendmmsg,
+    libc::SYS_sendmsg,
+    libc::SYS_sendto,
 ];
 
 /// Those in which it may as well wait for a child of its own.
@@ -29,6 +33,12 @@ const POLLS: &[c_long] = &[
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const POLLS: &[c_long] = &[libc::SYS_epoll_pwait, libc::SYS_ppoll, libc::SYS_pselect6];
+
+/// Those of them whose first argument counts the files to look at; of the others, the second does.
+#[cfg(target_arch = "x86_64")]
+const SELECTS: &[c_long] = &[libc::SYS_pselect6, libc::SYS_select];
+#[cfg(not(target_arch = "x86_64"))]
+const SELECTS: &[c_long] = &[libc::SYS_pselect6];
 
 /// A process at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,12 +88,28 @@ impl Watch {
 fn waits(process: u32) -> bool {
     // Where the system does not tell, it is taken to compute.
     let call = fs::read_to_string(format!("/proc/{process}/syscall"));
-    let call = call.unwrap_or_default();
-    let number = call.split_whitespace().next();
-    let Some(number) = number.and_then(|number| number.parse().ok()) else {
+    let Some((number, arguments)) = read_call(&call.unwrap_or_default()) else {
         return false;
     };
-    WAITS.contains(&number) || POLLS.contains(&number) && !has_children(process)
+    WAITS.contains(&number)
+        || POLLS.contains(&number) && !sleeps(number, arguments) && !has_children(process)
+}
+
+/// Reads the text of `/proc/PID/syscall`: the call's number, and its first two arguments.
+fn read_call(text: &str) -> Option<(c_long, [u64; 2])> {
+    let mut words = text.split_whitespace();
+    let number = words.next()?.parse().ok()?;
+    let mut argument = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
+    Some((number, [argument()?, argument()?]))
+}
+
+/// Returns whether a call that polls has nothing to look at, and only sleeps.
+fn sleeps(number: c_long, [first, second]: [u64; 2]) -> bool {
+    if SELECTS.contains(&number) {
+        return first == 0;
+    }
+    // Of epolls the second argument is an address.
+    second == 0
 }
 
 fn has_children(process: u32) -> bool {
@@ -100,7 +126,25 @@ fn has_children(process: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Moment;
+    use super::{Moment, read_call, sleeps};
+
+    #[test]
+    fn a_poll_of_nothing_is_a_sleep() {
+        let call = |number, first: u64, second: u64| {
+            let text = format!("{number} {first:#x} {second:#x} 0x1f4 0x0 0x0 0x0 0x7ffd 0x7fab");
+            let (number, arguments) = read_call(&text).unwrap();
+            sleeps(number, arguments)
+        };
+        assert!(call(libc::SYS_ppoll, 0, 0));
+        assert!(!call(libc::SYS_ppoll, 0x7f00, 1));
+        assert!(call(libc::SYS_pselect6, 0, 0));
+        assert!(!call(libc::SYS_pselect6, 5, 0x7f00));
+        assert!(!call(libc::SYS_epoll_pwait, 3, 0x7f00));
+        for wrong in ["", "running", "-1 0x7ffd 0x7fab", "7"] {
+            let sleeping = read_call(wrong).filter(|(number, _)| *number >= 0);
+            assert_eq!(sleeping, None, "{wrong}");
+        }
+    }
 
     #[test]
     fn a_name_with_anything_in_it_is_no_obstacle() {

@@ -109,13 +109,17 @@ def run(arguments, machine, ranks, modules, left_out):
             check=False,
         )
         text = ended.stdout.decode(errors="replace")
+        status = ended.returncode
     except subprocess.TimeoutExpired as expired:
         text = (expired.stdout or b"").decode(errors="replace")
+        status = None
         outcome.troubles.append(f"{' '.join(modules)}: no end in {arguments.limit:.0f} s")
     outcome.read(text, modules)
     if len(outcome.tests) < ranks and not outcome.troubles:
         said = [line for line in text.splitlines() if line.startswith("sme: ")]
         outcome.troubles.append(f"{' '.join(modules)}: {(said or ['a rank ended early'])[-1]}")
+    if status and not outcome.failures and not outcome.troubles:
+        outcome.troubles.append(f"{' '.join(modules)}: ended with status {status}")
     if arguments.logs:
         arguments.logs.mkdir(parents=True, exist_ok=True)
         name = modules[0] if len(modules) == 1 else "quick"

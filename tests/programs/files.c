@@ -75,6 +75,9 @@ static void vectors(void) {
     CHECK(strcmp(name, "native") == 0);
     MPI_Type_get_extent(again, &lower, &extent);
     CHECK(lower == 0 && extent == (MPI_Aint)(4 * ranks * sizeof(int)));
+    /* It is committed: data of it can be moved. */
+    CHECK(MPI_Sendrecv(whole, 1, again, MPI_PROC_NULL, 0, whole, 1, again, MPI_PROC_NULL, 0,
+                       MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS);
     MPI_Type_free(&again);
     for (i = 0; i < 16; i++) data[i] = 100 * rank + i / 2;
     CHECK(MPI_File_write_at_all(file, 0, data, 1, spread, &status) == MPI_SUCCESS);

@@ -210,7 +210,10 @@ impl<C: Channel> Server<'_, C> {
         });
         // The shared pointer moves until all ranks are here.
         let acts = |file: &File, _: &(View, Info)| {
-            let current = file.shared_byte_offset()?;
+            let current = match is_current {
+                true => file.shared_byte_offset()?,
+                false => 0,
+            };
             file.opened().set_shared(0);
             Ok(current)
         };
@@ -278,7 +281,12 @@ impl Rank {
                 let name = a.address();
                 a.put(displacement, view.displacement() as i64)?;
                 for (at, datatype) in [(etype, view.etype()), (filetype, view.filetype())] {
-                    let handle = self.objects.lock().give_type(datatype);
+                    let mut objects = self.objects.lock();
+                    let handle = objects.give_type(datatype);
+                    if let Some(given) = objects.types.get_mut(&handle) {
+                        given.is_committed = true;
+                    }
+                    drop(objects);
                     a.put_handle(at, handle)?;
                 }
                 let room = a.interface().constant("MAX_DATAREP_STRING") as usize;

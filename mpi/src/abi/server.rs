@@ -94,8 +94,8 @@ pub async fn serve<C: Channel>(
         };
         let Ok(result) = result else { break };
         // The process goes on while the end of its call is simulated, unless others may write to
-        // its memory meanwhile.
-        if !server.windows.is_empty() {
+        // its memory meanwhile, or it may end: processes end one after the other.
+        if server.is_finalized || !server.windows.is_empty() {
             mpi.has_left().await;
         }
         rank.program.answer(result);
@@ -156,6 +156,7 @@ impl<C: Channel> Server<'_, C> {
                     }
                     Heard::Calls(asked) => {
                         let result = self.result(asked).await?;
+                        self.mpi.has_left().await;
                         rank.program.answer(result);
                     }
                 }

@@ -72,8 +72,8 @@ impl<C: Channel> Mpi<C> {
     }
 
     /// From now on a call has its result before its last work is charged, which [`Self::has_left`]
-    /// does, or the next call. Its caller can do other work meanwhile: nothing else happens then, and
-    /// the simulated times are the same.
+    /// does, or the next call. Its caller can do other work meanwhile; the simulated times are the
+    /// same, as nothing but time is left.
     pub(crate) fn leave_late(&self) {
         self.calls.is_late.store(true, Ordering::Relaxed);
     }
