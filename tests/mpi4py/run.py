@@ -4,10 +4,11 @@
     python3 tests/mpi4py/run.py --tests mpi4py-4.1.2/test --sme target/release/sme
     python3 tests/mpi4py/run.py --tests mpi4py-4.1.2/test --quick --ranks 2 --machines scc
 
-The interpreter that runs this must have mpi4py (its wheel, for MPICH's interface) and numpy; --tests
-names the directory of tests in mpi4py's source archive of the same version. Each module is run on its
-own, so that one that does not end stops no other; with --quick, the modules that take seconds are run
-together. Tests whose reason begins with "not run" are left out. The status is 1 if a test fails that failures.txt does not name, or a run does not end well.
+The interpreter that runs this must have mpi4py (its wheel, for MPICH's interface) and numpy;
+--tests names the directory of tests in mpi4py's source archive of the same version. Each module is
+run on its own, so that one that does not end stops no other; with --quick, the modules that take
+seconds are run together. Tests whose reason begins with "not run" are left out. The status is 1 if
+a test fails that failures.txt does not name, or a run does not end well.
 """
 
 import argparse
@@ -140,7 +141,8 @@ def choose(arguments):
 
 def main():
     arguments = parse_arguments()
-    arguments.sme = str(pathlib.Path(arguments.sme).resolve()) if "/" in arguments.sme else arguments.sme
+    if "/" in arguments.sme:
+        arguments.sme = str(pathlib.Path(arguments.sme).resolve())
     known = read_known()
     runs = choose(arguments)
     is_right = True
@@ -163,7 +165,8 @@ def main():
             )
             seconds = time.monotonic() - begin
             print(
-                f"{machine:<16}{ranks:>6}{tests:>7}{len(failures):>8}{len(unknown):>9}{seconds:>9.0f}",
+                f"{machine:<16}{ranks:>6}{tests:>7}{len(failures):>8}{len(unknown):>9}"
+                f"{seconds:>9.0f}",
                 flush=True,
             )
             for name in unknown:
