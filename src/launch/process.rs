@@ -194,7 +194,7 @@ impl Program for RankProcess {
                 elsewhere.is_there = false;
                 return Ok(Some(self.asked()));
             }
-            elsewhere.is_there = elsewhere.watch.looks(self.slot.process.load(Relaxed));
+            elsewhere.is_there = elsewhere.watch.looks(self.number());
             if elsewhere.is_there {
                 let rank = self.rank;
                 self.shared.tells(format!(

@@ -5,13 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int rank, size;
-
-#define CHECK(condition)                                                      \
-    do {                                                                      \
-        if (!(condition))                                                     \
-            printf("WRONG rank %d line %d: %s\n", rank, __LINE__, #condition); \
-    } while (0)
+#include "check.h"
 
 static void add(void *in, void *inout, int *count, MPI_Datatype *type)
 {

@@ -1,5 +1,5 @@
-/* Reads the system's clocks around messages, sleeps, and MPI_Init and MPI_Finalize. Prints "WRONG ..."
- * where they do not tell simulated time, or do where they should not. */
+/* Reads the system's clocks around messages, sleeps, and MPI_Init and MPI_Finalize. Prints
+ * "WRONG ..." where they do not tell simulated time, or do where they should not. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
@@ -9,16 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "check.h"
+
 /* A time that simulated clocks do not come to, and the clocks of any computer are past: 2001. */
 #define TODAY 1e9
-
-static int rank, size;
-
-#define CHECK(condition)                                                      \
-    do {                                                                      \
-        if (!(condition))                                                     \
-            printf("WRONG rank %d line %d: %s\n", rank, __LINE__, #condition); \
-    } while (0)
 
 static double of_clock(clockid_t clock)
 {

@@ -1,4 +1,5 @@
-/* Declares the time of a computation, a quarter of a second or its argument, and prints how long it was. */
+/* Declares the time of a computation, a quarter of a second or its argument, and prints how long
+ * it was. */
 #include "../../include/sme.h"
 #include <mpi.h>
 #include <stdio.h>

@@ -1,18 +1,14 @@
-/* Communication in partitions round a ring. Prints "WRONG ..." where a result is not the one that it
- * must be. */
+/* Communication in partitions round a ring. Prints "WRONG ..." where a result is not the one
+ * that it must be. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
 
-#define CHECK(condition)                                                      \
-    do {                                                                      \
-        if (!(condition))                                                     \
-            printf("WRONG rank %d line %d: %s\n", rank, __LINE__, #condition); \
-    } while (0)
+#include "check.h"
 
 enum { SENT = 6, RECEIVED = 4, WORDS = 24000 };
 
-static int rank, size, sent[WORDS], received[WORDS];
+static int sent[WORDS], received[WORDS];
 
 int main(int argc, char **argv)
 {

@@ -1,5 +1,5 @@
-/* The tool interface, before MPI_Init, between it and MPI_Finalize, and after that. Prints "WRONG ..."
- * where a result is not the one that it must be. */
+/* The tool interface, before MPI_Init, between it and MPI_Finalize, and after that. Prints
+ * "WRONG ..." where a result is not the one that it must be. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,17 +1,11 @@
-/* Datatypes that are made of descriptions: distributed arrays, Fortran's types, large counts, and the
- * format external32. Prints "WRONG ..." where a result is not the one that it must be. */
+/* Datatypes that are made of descriptions: distributed arrays, Fortran's types, large counts,
+ * and the format external32. Prints "WRONG ..." where a result is not the one that it must be. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int rank, size;
-
-#define CHECK(condition)                                                      \
-    do {                                                                      \
-        if (!(condition))                                                     \
-            printf("WRONG rank %d line %d: %s\n", rank, __LINE__, #condition); \
-    } while (0)
+#include "check.h"
 
 /* The process of a dimension that has an element. */
 static int owner(int element, int length, int kind, int block, int processes)
@@ -88,7 +82,8 @@ static void arrays(void)
     CHECK(class == MPI_ERR_ARG);
 }
 
-/* A type of Fortran's: its size, its constructor and arguments, and the same handle for the same ones. */
+/* A type of Fortran's: its size, its constructor and arguments, and the same handle for the same
+ * ones. */
 static void fortran(int combiner, int p, int r, int bytes)
 {
     MPI_Datatype type, twin, none[1];

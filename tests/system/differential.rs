@@ -1,5 +1,6 @@
 //! Random MPI programs, run on simulated machines and under MPICH, give the same results. The
-//! programs derive their operations from a seed, and each rank writes what came of them into a file.
+//! programs derive their operations from a seed, and each rank writes what came of them into a
+//! file.
 
 use std::ffi::OsStr;
 use std::fs;

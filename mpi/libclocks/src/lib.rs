@@ -165,7 +165,7 @@ pub unsafe extern "C" fn timespec_get(time: *mut Timespec, base: c_int) -> c_int
     base
 }
 
-/// Sleeps for a time. What is left of it, which is nothing, need not be written.
+/// Sleeps for a time. Writes none that is left, as nothing is.
 ///
 /// # Safety
 /// `wanted` and `left` are null or addresses of times.

@@ -75,7 +75,7 @@ fn make(number: u32, arguments: &[usize]) -> u64 {
     loop {
         match slot.said.load(Relaxed) {
             RETURNS => {
-                clock::belongs_to_initializer(slot);
+                clock::remember_initializer(slot);
                 return slot.result.load(Relaxed);
             }
             INVOKES => {
@@ -157,7 +157,7 @@ fn connect() -> &'static Slot {
     slot.memory[1].store(system::free as *const () as u64, Relaxed);
     slot.scratch_at.store(slot.scratch.as_ptr() as u64, Relaxed);
     slot.process.store(id(), Relaxed);
-    clock::is_offered();
+    clock::offer();
     slot
 }
 

@@ -19,19 +19,19 @@ static INITIALIZER: AtomicUsize = AtomicUsize::new(0);
 static TOLD: AtomicU64 = AtomicU64::new(1_000_000_000);
 
 /// Offers simulated time to the library that stands before the system's clocks, if it is there.
-pub fn is_offered() {
+pub fn offer() {
     let function = system::function(c"sme_offers_time");
     if function.is_null() {
         return;
     }
     type Offer = extern "C" fn(extern "C" fn(u64) -> u64);
     // SAFETY: the only function of this name takes a function of this type.
-    let offer = unsafe { mem::transmute::<*mut c_void, Offer>(function) };
-    offer(now_after);
+    let takes = unsafe { mem::transmute::<*mut c_void, Offer>(function) };
+    takes(now_after);
 }
 
 /// Remembers the thread whose call has initialized the rank, if it is this one.
-pub fn belongs_to_initializer(slot: &Slot) {
+pub fn remember_initializer(slot: &Slot) {
     if INITIALIZER.load(Relaxed) == 0 && slot.state.load(Relaxed) >= INITIALIZED {
         INITIALIZER.store(system::thread(), Relaxed);
     }

@@ -299,7 +299,7 @@ impl<'r> Arguments<'r> {
     /// Checks that this is a file, which the call is about from now on.
     pub(super) fn is_file(&self, handle: u64) -> Result<(), Failure> {
         if !self.rank.objects.lock().files.contains_key(&handle) {
-            return Err(no_file(handle));
+            return Err(no_file(handle).into());
         }
         *self.rank.about.lock() = About::File(handle);
         Ok(())

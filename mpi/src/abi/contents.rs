@@ -92,8 +92,8 @@ fn integers(datatype: &Datatype, of: Interface) -> Vec<i64> {
         }
     }
     if datatype.combiner() == Combiner::Darray {
-        // Behind the grid's size, the rank and the number of dimensions; the sizes of the dimensions,
-        // unless they are large counts; then distributions, blocks and processes.
+        // Behind the grid's size, the rank and the number of dimensions; the sizes of the
+        // dimensions, unless they are large counts; then distributions, blocks and processes.
         let dimensions = integers.get(2).map_or(0, |&count| count as usize);
         let is_large = !datatype.contents().large_counts.is_empty();
         let sizes = if is_large { 0 } else { dimensions };

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::arguments::Arguments;
-use super::objects::Object;
+use super::objects::{Object, no_file};
 use super::rank::{About, Ended, Failure, Rank, SUCCESS};
 use super::server::Server;
 use super::transfer::Form;
@@ -305,10 +305,7 @@ impl Rank {
     ) -> Result<T, Fault> {
         let mut objects = self.objects.lock();
         let object = objects.files.get_mut(&handle);
-        does(object.ok_or_else(|| {
-            let text = format!("{handle:#x} is no file");
-            Fault::new(ErrorClass::File, "fh", text)
-        })?)
+        does(object.ok_or_else(|| no_file(handle))?)
     }
 
     /// Ends a call that asks for a number of a file.

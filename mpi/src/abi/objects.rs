@@ -8,7 +8,7 @@ use super::facts::Interface;
 use super::file::FileObject;
 use crate::comm::Comm;
 use crate::datatype::{Basic, Datatype};
-use crate::error::ErrorClass;
+use crate::error::{ErrorClass, Fault};
 use crate::group::Group;
 use crate::info::Info;
 use crate::op::Op;
@@ -292,8 +292,8 @@ impl Objects {
         same.map(|(&handle, _)| handle).or_else(alike)
     }
 
-    /// The handle that a program is given for a datatype: its own one if it is predefined, or else a
-    /// new one, which the program frees.
+    /// The handle that a program is given for a datatype: its own one if it is predefined, or else
+    /// a new one, which the program frees.
     pub(super) fn give_type(&mut self, datatype: &Datatype) -> u64 {
         if !datatype.combiner().is_predefined() {
             return self.add_type(datatype.clone());
@@ -361,7 +361,7 @@ pub(super) fn no_such(class: ErrorClass, what: &str, handle: u64) -> Failure {
     Failure::new(class, format!("{handle:#x} is no {what}"))
 }
 
-/// The failure of a call with a handle that is no file.
-pub(super) fn no_file(handle: u64) -> Failure {
-    no_such(ErrorClass::File, "file", handle)
+/// The fault of a call with a handle that is no file.
+pub(super) fn no_file(handle: u64) -> Fault {
+    Fault::new(ErrorClass::File, "fh", format!("{handle:#x} is no file"))
 }

@@ -60,8 +60,8 @@ pub struct Gone;
 /// The process of a rank. It makes a call, waits for the answer, and meanwhile calls functions of
 /// its program when it is told to.
 pub trait Program: Outside + Directory + fmt::Debug {
-    /// Waits until the process makes its next call. Simulated time stands still. None if the process
-    /// waits for something else: time has to go on, so that others can bring that about.
+    /// Waits until the process makes its next call. Simulated time stands still. None if the
+    /// process waits for something else: time has to go on, so that others can bring that about.
     ///
     /// # Errors
     /// [`Gone`]

@@ -7,6 +7,7 @@
 
 pub mod choice;
 pub(crate) mod team;
+pub(crate) mod words;
 
 mod allgather;
 mod allreduce;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Comm, Plane, context};
 use crate::collective::choice::Algorithm;
 use crate::collective::team::Team;
-use crate::collective::{Call, allgather, broadcast, inter};
+use crate::collective::{Call, allgather, broadcast, inter, words};
 use crate::device::Device;
 use crate::error::{ErrorClass, Fault};
 use crate::group::Group;
@@ -169,17 +169,15 @@ impl Entry {
 
     fn to_bytes(&self) -> Vec<u8> {
         let color = self.color.map_or(u64::MAX, u64::from);
-        let words = [color, i64::from(self.key) as u64, self.context];
-        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+        words::to_bytes(&[color, i64::from(self.key) as u64, self.context])
     }
 
     fn from_bytes(bytes: &[u8]) -> Self {
-        let (words, _) = bytes.as_chunks::<8>();
-        let word = |index: usize| words.get(index).map_or(0, |word| u64::from_le_bytes(*word));
+        let [color, key, context] = words::first(bytes);
         Self {
-            color: u32::try_from(word(0)).ok(),
-            key: word(1) as i32,
-            context: word(2),
+            color: u32::try_from(color).ok(),
+            key: key as i32,
+            context,
         }
     }
 

@@ -49,9 +49,9 @@ impl Datatype {
     /// extent is that of the whole array.
     ///
     /// # Errors
-    /// As [`Self::contiguous`]; [`ErrorClass::Arg`] if there is no dimension, a size is not positive,
-    /// the grid has not `size` processes, there is no such `rank`, the processes of a dimension that
-    /// is not distributed are several, or blocks are too small to hold a dimension.
+    /// As [`Self::contiguous`]; [`ErrorClass::Arg`] if there is no dimension, a size is not
+    /// positive, the grid has not `size` processes, there is no such `rank`, the processes of a
+    /// dimension that is not distributed are several, or blocks are too small to hold a dimension.
     pub fn darray(
         (size, rank): (i64, i64),
         dimensions: &[Dimension],

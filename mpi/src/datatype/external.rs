@@ -40,8 +40,8 @@ pub fn encode(packed: &[u8], datatype: &Datatype, out: &mut Vec<u8>) -> Result<(
     })
 }
 
-/// Converts data of copies of `datatype` in this format into packed data as memory has them, which go
-/// behind those in `out`. Bytes at the end that are less than a value are left out.
+/// Converts data of copies of `datatype` in this format into packed data as memory has them, which
+/// go behind those in `out`. Bytes at the end that are less than a value are left out.
 ///
 /// # Errors
 /// As [`encode`].

@@ -1,5 +1,5 @@
-//! Fortran's parametrized types (MPI-4.1, Sec. 19.1.9): the smallest type with so many digits and so
-//! large exponents, as `selected_int_kind` and `selected_real_kind` choose it.
+//! Fortran's parametrized types (MPI-4.1, Sec. 19.1.9): the smallest type with so many digits and
+//! so large exponents, as `selected_int_kind` and `selected_real_kind` choose it.
 
 use super::layout::Layout;
 use super::{Basic, Combiner, Contents, Datatype};

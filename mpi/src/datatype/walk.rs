@@ -213,7 +213,8 @@ impl<'t> Walk<'t> {
         None
     }
 
-    /// Leaves out bytes of data; returns those that are left of a predefined value, whose part is next.
+    /// Skips bytes of data; returns how many bytes of the next predefined value are still to be
+    /// skipped.
     fn skip(&mut self, bytes: u64) -> u64 {
         let mut bytes = bytes;
         while bytes > 0
@@ -281,7 +282,7 @@ impl<'t> Walk<'t> {
 }
 
 impl Leaf {
-    /// Leaves out bytes, but no part of a value; returns those that are left.
+    /// Skips bytes, but no part of a value; returns how many are still to be skipped.
     fn skip(&mut self, bytes: u64) -> u64 {
         match self {
             Self::Block(at, length) => {

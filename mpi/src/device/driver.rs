@@ -91,8 +91,8 @@ pub(crate) async fn charge<C: Channel>(device: &Device, channel: &C) {
     }
 }
 
-/// One sweep; returns the destinations for which the channel has no room. All of what the rank sends
-/// to itself comes within it: no other rank makes room for that.
+/// One sweep; returns the destinations for which the channel has no room. All of what the rank
+/// sends to itself comes within it: no other rank makes room for that.
 async fn sweep<C: Channel>(device: &Device, channel: &C) -> Vec<u32> {
     let own = device.rank();
     loop {

@@ -1,4 +1,4 @@
-//! Files in memory, on which tests run.
+//! Files in memory, on which the tests of this crate run, those in `tests/` too.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

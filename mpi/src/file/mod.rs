@@ -1,5 +1,5 @@
-//! Files (MPI-4.1, Ch. 14): which bytes of a file the data of an access are, and where they are read
-//! and written.
+//! Files (MPI-4.1, Ch. 14): which bytes of a file the data of an access are, and where they are
+//! read and written.
 //!
 //! A rank has a [`File`]: its [`View`] of the file and its own pointer. All ranks that have opened
 //! the file together share one [`Opened`]: the [`Storage`], which has the bytes, and the shared
@@ -28,8 +28,8 @@ use crate::buffer::{Buffer, BufferMut};
 use crate::error::{ErrorClass, Fault};
 use view::Regions;
 
-/// The most bytes of an access that are moved at a time: few in tests, so that accesses have several
-/// pieces.
+/// The most bytes of an access that are moved at a time: few in tests, so that accesses have
+/// several pieces.
 const PIECE_BYTES: u64 = if cfg!(test) { 7 } else { 1 << 20 };
 
 /// A file as one of the ranks has it that have opened it.

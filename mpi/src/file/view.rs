@@ -181,8 +181,8 @@ impl View {
         })
     }
 
-    /// The offset, in etypes, of the first data at or behind the end of a file of so many bytes: the
-    /// last one may be cut.
+    /// The offset, in etypes, of the first data at or behind the end of a file of so many bytes:
+    /// the last one may be cut.
     pub(super) fn end(&self, bytes: u64) -> u64 {
         if self.filetype.size() == 0 {
             return 0;

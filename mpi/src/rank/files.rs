@@ -6,7 +6,7 @@ use std::panic::Location;
 use super::{Communicator, Entered, Mpi};
 use crate::channel::Channel;
 use crate::collective::choice::Algorithm;
-use crate::collective::{self, Call};
+use crate::collective::{self, Call, words};
 use crate::comm::Comm;
 use crate::comm::create::teams;
 use crate::device::Task;
@@ -72,8 +72,8 @@ impl<C: Channel> FileCall<'_, C> {
         Ok(all.into_iter().map(|number| number as u64).collect())
     }
 
-    /// Ends everywhere with an error if this rank, or another one, has got a wrong argument, of this
-    /// class, or if these numbers are not the same at all ranks.
+    /// Ends everywhere with an error if this rank, or another one, has got a wrong argument, of
+    /// this class, or if these numbers are not the same at all ranks.
     pub(crate) async fn agree(&self, wrong: Option<ErrorClass>, same: &[i64]) -> Result<(), Fault> {
         let all = self.right(wrong, same).await?;
         match all
@@ -155,11 +155,10 @@ fn failed(rank: u32, class: i64) -> Fault {
 }
 
 fn to_bytes(numbers: &[i64]) -> Vec<u8> {
-    let bytes = numbers.iter().flat_map(|number| number.to_le_bytes());
-    bytes.collect()
+    let words = numbers.iter().map(|&number| number as u64);
+    words::to_bytes(&words.collect::<Vec<_>>())
 }
 
 fn from_bytes(bytes: &[u8]) -> Vec<i64> {
-    let (numbers, _) = bytes.as_chunks();
-    numbers.iter().copied().map(i64::from_le_bytes).collect()
+    words::from_bytes(bytes).map(|word| word as i64).collect()
 }

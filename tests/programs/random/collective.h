@@ -1,5 +1,6 @@
-/* Calls of all ranks of a communicator that move data: blocking, nonblocking, and through persistent
- * requests. Their results are the same: where the variable RANDOM_BLOCKING is set, all are blocking. */
+/* Calls of all ranks of a communicator that move data: blocking, nonblocking, and through
+ * persistent requests. Their results are the same: where the variable RANDOM_BLOCKING is set,
+ * all are blocking. */
 
 static int choose_way(void)
 {
@@ -27,7 +28,8 @@ static int choose_way(void)
 
 #define IN(room) ((room).bytes + 4096)
 
-/* The counts and the places of ranks' parts, in elements: the places not in the order of the ranks. */
+/* The counts and the places of ranks' parts, in elements: the places not in the order of the
+ * ranks. */
 static int counts[64], places[64];
 
 static void choose_parts(void)
@@ -69,68 +71,67 @@ static void bcast(void)
     }
 }
 
-static void gather(void)
-{
-    int way = choose_way(), root = draw(1000) % size, is_in_place = draw(3) == 0, has_parts = draw(2), items;
-    Type type = random_type(2, 3 * 6, PART * 18);
+/* A call in which each rank has a part of the data, of one size or of its own. */
+typedef struct {
+    int way, root, is_in_place, has_parts, count, items;
+    Type type;
+    /* As many items of this type are as many of the other as `count` says. */
     MPI_Datatype named;
-    int count = between(1, 3);
+} Parts;
+
+static Parts choose_call(int is_rooted)
+{
+    Parts of = {.way = choose_way()};
+    if (is_rooted)
+        of.root = draw(1000) % size;
+    of.is_in_place = draw(3) == 0;
+    of.has_parts = draw(2);
+    of.type = random_type(2, 3 * 6, PART * 18);
+    of.count = between(1, 3);
     choose_parts();
-    if (has_parts)
-        count = counts[rank];
-    as_items(&type, count, &named, &items);
+    if (of.has_parts)
+        of.count = counts[rank];
+    as_items(&of.type, of.count, &of.named, &of.items);
     fill(&sent, 0);
     fill(&came, 1);
-    const void *from = is_in_place && rank == root ? MPI_IN_PLACE : IN(sent);
-    if (has_parts)
-        COLLECTIVE(way, Gatherv, gatherv, from, items, named, IN(came), counts, places, type.type, root);
+    return of;
+}
+
+static void gather(void)
+{
+    Parts of = choose_call(1);
+    const void *from = of.is_in_place && rank == of.root ? MPI_IN_PLACE : IN(sent);
+    if (of.has_parts)
+        COLLECTIVE(of.way, Gatherv, gatherv, from, of.items, of.named, IN(came), counts, places, of.type.type, of.root);
     else
-        COLLECTIVE(way, Gather, gather, from, items, named, IN(came), count, type.type, root);
+        COLLECTIVE(of.way, Gather, gather, from, of.items, of.named, IN(came), of.count, of.type.type, of.root);
     SEE_ROOM(came);
-    free_type(&type.type);
+    free_type(&of.type.type);
 }
 
 static void scatter(void)
 {
-    int way = choose_way(), root = draw(1000) % size, is_in_place = draw(3) == 0, has_parts = draw(2), items;
-    Type type = random_type(2, 3 * 6, PART * 18);
-    MPI_Datatype named;
-    int count = between(1, 3);
-    choose_parts();
-    if (has_parts)
-        count = counts[rank];
-    as_items(&type, count, &named, &items);
-    fill(&sent, 0);
-    fill(&came, 1);
-    void *to = is_in_place && rank == root ? MPI_IN_PLACE : IN(came);
-    if (has_parts)
-        COLLECTIVE(way, Scatterv, scatterv, IN(sent), counts, places, type.type, to, items, named, root);
+    Parts of = choose_call(1);
+    void *to = of.is_in_place && rank == of.root ? MPI_IN_PLACE : IN(came);
+    if (of.has_parts)
+        COLLECTIVE(of.way, Scatterv, scatterv, IN(sent), counts, places, of.type.type, to, of.items, of.named, of.root);
     else
-        COLLECTIVE(way, Scatter, scatter, IN(sent), count, type.type, to, items, named, root);
+        COLLECTIVE(of.way, Scatter, scatter, IN(sent), of.count, of.type.type, to, of.items, of.named, of.root);
     SEE_ROOM(came);
     SEE_ROOM(sent);
-    free_type(&type.type);
+    free_type(&of.type.type);
 }
 
 static void allgather(void)
 {
-    int way = choose_way(), is_in_place = draw(3) == 0, has_parts = draw(2), items;
-    Type type = random_type(2, 3 * 6, PART * 18);
-    MPI_Datatype named;
-    int count = between(1, 3);
-    choose_parts();
-    if (has_parts)
-        count = counts[rank];
-    as_items(&type, count, &named, &items);
-    fill(&sent, 0);
-    fill(&came, 1);
-    const void *from = is_in_place ? MPI_IN_PLACE : IN(sent);
-    if (has_parts)
-        COLLECTIVE(way, Allgatherv, allgatherv, from, items, named, IN(came), counts, places, type.type);
+    Parts of = choose_call(0);
+    const void *from = of.is_in_place ? MPI_IN_PLACE : IN(sent);
+    if (of.has_parts)
+        COLLECTIVE(of.way, Allgatherv, allgatherv, from, of.items, of.named, IN(came), counts, places, of.type.type);
     else
-        COLLECTIVE(way, Allgather, allgather, from, items, named, IN(came), count, type.type);
+        COLLECTIVE(of.way, Allgather, allgather, from, of.items, of.named, IN(came), of.count, of.type.type);
     SEE_ROOM(came);
-    free_type(&type.type);
+    free_type(&of.type.type);
 }
 
 /* The count that one rank sends to another, symmetric so that it can be in place. */

@@ -155,7 +155,8 @@ static void funnel(void)
         memset(values, 0, sizeof values);
         for (int i = 0; i < all; i++)
             MPI_Irecv(values[i], length, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &requests[i]);
-        /* Receives match in the order in which they were posted, messages in that of their sends. */
+        /* Receives match in the order in which they were posted, messages in that of their
+         * sends. */
         for (int left = all; left > 0; left -= done) {
             done = 1;
             if (how == 0)

@@ -1,4 +1,5 @@
-/* Reductions: predefined operations on all datatypes that they take, and operations of the program's. */
+/* Reductions: predefined operations on all datatypes that they take, and operations of the
+ * program's. */
 
 /* Kinds of values, of which each has its operations. */
 enum { INTEGER, ADDRESS, REAL, COMPLEX, LOGICAL, RAW, PAIR };

@@ -1,7 +1,8 @@
 /* Grids and graphs, with calls between neighbours. */
 
-/* Lets neighbours exchange values: so many from `in` and to `out` of them. Where these numbers differ at
- * any rank (`is_even` is 0), MPI_Neighbor_alltoallw of MPICH 4.0 loses values or waits for ever. */
+/* Lets neighbours exchange values: so many from `in` and to `out` of them. Where these numbers
+ * differ at any rank (`is_even` is 0), MPI_Neighbor_alltoallw of MPICH 4.0 loses values or waits
+ * for ever. */
 static void exchange(MPI_Comm on, int in, int out, int is_even)
 {
     MPI_Comm old = comm;
@@ -9,7 +10,8 @@ static void exchange(MPI_Comm on, int in, int out, int is_even)
     MPI_Aint from_at[64], to_at[64];
     MPI_Datatype types[64];
     comm = on;
-    /* As many to each neighbour as anybody sends, since neighbours do not know each other's neighbours. */
+    /* As many to each neighbour as anybody sends, since neighbours do not know each other's
+     * neighbours. */
     int each = between(1, 2);
     for (int i = 0; i < 64; i++) {
         here[i] = mixed(operation * 100 + world_rank) % 10000 + i;

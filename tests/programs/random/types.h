@@ -30,8 +30,8 @@ static MPI_Aint span_of(MPI_Datatype type)
     return extent > all ? extent : all;
 }
 
-/* Makes a struct, with an extent of its own: libraries differ in what the bounds of its members mean
- * for its own. */
+/* Makes a struct, with an extent of its own: libraries differ in what the bounds of its members
+ * mean for its own. */
 static MPI_Datatype make_struct(int n, const int *blocks, const MPI_Aint *places, const MPI_Datatype *olds)
 {
     MPI_Datatype raw, made;

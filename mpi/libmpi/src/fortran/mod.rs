@@ -59,8 +59,8 @@ pub static mpifcmb5_: AtomicI32 = AtomicI32::new(0);
 #[unsafe(no_mangle)]
 pub static mpifcmb9_: AtomicI32 = AtomicI32::new(0);
 
-/// The value that C has for a place: the address itself, unless it is that of a variable that stands
-/// for something else.
+/// The value that C has for a place: the address itself, unless it is that of a variable that
+/// stands for something else.
 fn place(at: usize) -> usize {
     let first = (&raw const mpipriv1_) as usize;
     let second = (&raw const mpipriv2_) as usize;

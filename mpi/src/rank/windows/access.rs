@@ -157,8 +157,8 @@ impl<'m, C: Channel> Window<'m, C> {
         Request::over(&self.mpi.on(self.comm.clone()), Status::EMPTY)
     }
 
-    /// Lets the accesses to `target`, which is locked, or to all locked ranks leave before the epoch
-    /// ends or is flushed: their requests may be waited for at once, as that of MPI_Rget.
+    /// Lets the accesses to `target`, which is locked, or to all locked ranks leave before the
+    /// epoch ends or is flushed: their requests may be waited for at once, as that of MPI_Rget.
     ///
     /// # Errors
     /// [`ErrorClass::RmaSync`] if no lock is held.

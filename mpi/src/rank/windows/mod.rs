@@ -19,7 +19,7 @@ use super::{Mpi, point};
 use crate::attributes::{Keyval, Value};
 use crate::buffer::Scalar;
 use crate::channel::Channel;
-use crate::collective::Call;
+use crate::collective::{Call, words};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::device::driver::Site;
@@ -65,17 +65,15 @@ impl Extent {
     const NONE: u64 = u64::MAX;
 
     fn to_bytes(self) -> Vec<u8> {
-        let words = [self.bytes, self.unit, self.offset];
-        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+        words::to_bytes(&[self.bytes, self.unit, self.offset])
     }
 
     fn from_bytes(bytes: &[u8]) -> Self {
-        let (words, _) = bytes.as_chunks::<8>();
-        let word = |index: usize| words.get(index).map_or(0, |word| u64::from_le_bytes(*word));
+        let [bytes, unit, offset] = words::first(bytes);
         Self {
-            bytes: word(0),
-            unit: word(1),
-            offset: word(2),
+            bytes,
+            unit,
+            offset,
         }
     }
 }
