@@ -294,7 +294,7 @@ impl Experiment {
         let before = last.checked_sub(1);
         let start = before.map_or(Time::ZERO, |before| times[before].last_end);
         let span = Span::new(EPISODE, self.episodes);
-        Ok(again.critical_path(span, start, &|place| named(&plan.barrier, place)))
+        Ok(again.critical_path(span.into(), start, &|place| named(&plan.barrier, place)))
     }
 
     /// Returns the part of the outcome that every `machine` can tell.

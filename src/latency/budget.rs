@@ -188,9 +188,9 @@ fn budget(
     let mut total = 0;
     for time in 1..=TIMES {
         let times = machine.spans().called(OPERATION)[time as usize];
-        let span = Span::new(OPERATION, time);
+        let end = Span::new(OPERATION, time).into();
         total += times.last_end.since(times.first_begin).as_ps();
-        for step in machine.critical_path(span, times.first_begin, &|_| String::new()) {
+        for step in machine.critical_path(end, times.first_begin, &|_| String::new()) {
             sums[step.part as usize] += step.to.since(step.from).as_ps();
         }
     }

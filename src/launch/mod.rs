@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use sme_mpi::abi::program::Program;
 use sme_mpi::abi::{Compute, serve};
+use sme_sim::observe::staleness::StaleReport;
 
 use job::Processes;
 pub use job::{Start, Wrong};
@@ -33,6 +34,14 @@ pub enum Failed {
     /// Of a process.
     #[error(transparent)]
     Wrong(#[from] Wrong),
+    /// Of a process, which may have read stale data.
+    #[error("{wrong}\n{report}")]
+    Stale {
+        /// The failure.
+        wrong: Wrong,
+        /// The loads until then.
+        report: Box<StaleReport>,
+    },
     /// Of the simulation.
     #[error(transparent)]
     Simulation(#[from] Error),
@@ -67,6 +76,8 @@ pub fn run(
     });
     let wrong = processes.end(ran.is_err());
     match (wrong, ran) {
+        // The stale loads may be why.
+        (Some(wrong), Err(Error::Stale { report, .. })) => Err(Failed::Stale { wrong, report }),
         (Some(wrong), _) => Err(wrong.into()),
         (None, ran) => Ok(ran?),
     }

@@ -8,6 +8,7 @@ use sme_mpi::process::death::{Death, Ending};
 use sme_mpi::rcce::RcceError;
 use sme_sim::machine::CannotBuild;
 use sme_sim::observe::failure::Failure;
+use sme_sim::observe::staleness::{StaleReport, TooManyThreads};
 use sme_sim::observe::timeline::TooManyNodes;
 
 use super::job::Kill;
@@ -82,6 +83,17 @@ pub enum Error {
     /// There are too many nodes for a timeline.
     #[error("--timeline: {0}")]
     Timeline(#[from] TooManyNodes),
+    /// There are too many threads for the checker of loads.
+    #[error("--stale: {0}")]
+    Checker(#[from] TooManyThreads),
+    /// It has no outcome, and its loads were checked until then.
+    #[error("{why}\n{report}")]
+    Stale {
+        /// The reason.
+        why: Box<Error>,
+        /// The loads.
+        report: Box<StaleReport>,
+    },
     /// The simulation did not end well.
     #[error(transparent)]
     Failure(#[from] Failure),
@@ -114,7 +126,19 @@ impl Error {
             | Self::Ended
             | Self::Residual(_) => false,
             Self::Died { why, .. } => why.as_ref().is_some_and(|why| why.is_of_input()),
+            Self::Stale { why, .. } => why.is_of_input(),
             _ => true,
+        }
+    }
+
+    /// The same with the loads until then, if they were checked and some were stale.
+    pub(super) fn with_stale(self, report: Option<StaleReport>) -> Self {
+        match report.filter(|report| report.stale_reads > 0) {
+            Some(report) => Self::Stale {
+                why: Box::new(self),
+                report: Box::new(report),
+            },
+            None => self,
         }
     }
 }

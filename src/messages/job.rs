@@ -10,7 +10,7 @@ use sme_mpi::channel::chunks::{self, Chunks, Ring};
 use sme_mpi::channel::layout::{Layout, Reach};
 use sme_mpi::channel::queues::portals::Buffers;
 use sme_mpi::channel::queues::{self, Queues};
-use sme_mpi::channel::sections::Sections;
+use sme_mpi::channel::sections::{Flaw, Sections};
 use sme_mpi::channel::shared::Shared;
 use sme_mpi::channel::transfers::Modes;
 use sme_mpi::mppaipc::{Hardware, Room};
@@ -20,14 +20,17 @@ use sme_mpi::window;
 use sme_sim::machine::{Machine, Setup};
 use sme_sim::observe::calls::ThreadCall;
 use sme_sim::observe::energy::Energy;
-use sme_sim::observe::path::PathStep;
+use sme_sim::observe::failure::Failure;
+use sme_sim::observe::path::{End, PathStep};
 use sme_sim::observe::spans::{SpanTimes, Spans};
+use sme_sim::observe::staleness::StaleReport;
 use sme_sim::observe::timeline::Recorded;
 use sme_sim::observe::words;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
 use super::channel::SimulatedChannel;
+use super::choice::CallChoice;
 pub use super::error::Error;
 pub use super::library::Library;
 use super::managed::PROCESSES;
@@ -76,6 +79,8 @@ pub struct Job {
     pub credits: u32,
     /// The rings of channel chunks.
     pub ring: Ring,
+    /// A flaw of its sections, for tests.
+    pub flaw: Option<Flaw>,
     /// Threads of this computer that simulate it; nothing that comes out depends on them.
     pub workers: usize,
 }
@@ -99,6 +104,11 @@ pub struct Observe {
     /// The critical path of the last of the spans of this name, which have the numbers from 0; for
     /// it the job is simulated once more.
     pub critical_path: Option<&'static str>,
+    /// The critical path of a call, for which everything is traced from the beginning: programs
+    /// that cannot be run once more can be explained, too.
+    pub call: Option<CallChoice>,
+    /// Whether each load returns the newest value that has happened before it.
+    pub stale: bool,
 }
 
 /// The things that were observed.
@@ -112,12 +122,23 @@ pub struct Observed {
     pub timeline: Recorded,
     /// The critical path: contiguous steps, the first one first.
     pub critical_path: Vec<PathStep>,
+    /// The call whose path it is, and its rank, if one was asked for.
+    pub explained: Option<(u32, ThreadCall)>,
+    /// The stale loads, if loads were checked.
+    pub stale: Option<StaleReport>,
     /// Messages that the ranks have begun to send.
     pub messages: u64,
     /// Simulated events.
     pub events: u64,
     /// The energy until the last program ended, on machines with figures of power.
     pub energy: Option<Energy>,
+}
+
+impl Observe {
+    /// Whether each call is kept.
+    fn keeps_calls(self) -> bool {
+        self.calls || self.timeline || self.call.is_some()
+    }
 }
 
 /// The outcomes of the ranks' programs.
@@ -157,6 +178,7 @@ impl Job {
             lazy_bytes: LAZY_BYTES,
             credits: CREDITS,
             ring,
+            flaw: None,
             workers: 1,
         }
     }
@@ -346,6 +368,7 @@ impl Job {
             Library::Registered => channel.with_transfers(self.modes),
             _ => channel.with_eager(self.modes.eager_bytes),
         };
+        let channel = channel.with_flaw(self.flaw);
         let channel = Box::new(channel.with_area(area));
         Ok(Mpi::new(SimulatedChannel::Sections(channel)))
     }
@@ -405,24 +428,41 @@ impl Job {
         };
         let room = per_node + self.threads_beside();
         let setup = Setup::new(self.machine.shape(), self.nodes(), per_node).with_room(room);
-        let setup = setup.with_each_span(observe.calls || observe.timeline);
+        let setup = setup.with_each_span(observe.keeps_calls());
         let mut machine = self.machine.build(setup.clone(), program)?;
         if observe.timeline {
             machine.record_timeline()?;
         }
-        let ended = machine.run(self.workers, |_| {});
-        let Told { messages, wrong } = std::mem::take(&mut *told.lock());
-        if let Some((_, error)) = wrong {
-            return Err(error);
+        if observe.stale {
+            machine.check_loads()?;
         }
-        ended.map_err(|failure| failure.named(&|place| self.named(place)))?;
+        if observe.call.is_some() {
+            machine.trace_from(Time::ZERO);
+        }
+        let ended = machine.run(self.workers, |_| {});
+        let stale = machine.stale_reads();
+        let Told { messages, wrong } = std::mem::take(&mut *told.lock());
+        let failed = |failure: Failure| failure.named(&|place| self.named(place)).into();
+        let wrong = wrong.map(|(_, error)| error);
+        if let Some(why) = wrong.or(ended.err().map(failed)) {
+            return Err(why.with_stale(stale));
+        }
         let calls = machine
             .each_call()
             .map(|(node, call)| (node * per_node + u32::from(call.thread) % per_node, *call));
         let mut calls: Vec<(u32, ThreadCall)> = calls.collect();
         calls.sort_by_key(|&(rank, call)| (call.begin, rank, Reverse(call.end)));
         let spans = machine.spans().clone();
+        let explained = observe.call.and_then(|choice| choice.of(&calls));
+        let path_of = |(rank, ended): (u32, ThreadCall)| {
+            let end = End::Call {
+                thread: (rank / per_node, ended.thread),
+                at: ended.end,
+            };
+            machine.critical_path(end, ended.begin, &|place| self.variable(place))
+        };
         let critical_path = match observe.critical_path {
+            _ if observe.call.is_some() => explained.map(path_of).unwrap_or_default(),
             Some(name) => match spans.called(name) {
                 [before @ .., last] => {
                     let mut again = self.machine.build(setup, program)?;
@@ -432,7 +472,8 @@ impl Job {
                     again.run(self.workers, |_| {})?;
                     let number = spans.called(name).len() as u32 - 1;
                     let variable = |place| self.variable(place);
-                    again.critical_path(Span::new(name, number), last.first_begin, &variable)
+                    let end = Span::new(name, number).into();
+                    again.critical_path(end, last.first_begin, &variable)
                 }
                 _ => Vec::new(),
             },
@@ -448,6 +489,8 @@ impl Job {
             energy: machine.energy(),
             timeline,
             critical_path,
+            explained,
+            stale,
             spans,
             calls,
         })

@@ -6,6 +6,7 @@
 pub mod borrow;
 pub mod cg;
 pub mod channel;
+pub mod choice;
 pub mod collective;
 pub mod compare;
 pub mod connect;

@@ -38,22 +38,32 @@ pub fn write(
     format: Format,
 ) -> Result<(), Stop> {
     let heading: Vec<&str> = heading.iter().chain(&KEYS).copied().collect();
-    let rows: Vec<Vec<Cell>> = sums(calls)
+    let rows: Vec<Vec<Cell>> = rows(calls)
+        .map(|own| head.iter().cloned().chain(own).collect())
+        .collect();
+    output.push(&rendered(&heading, &rows, format))?;
+    output.commit()
+}
+
+/// The same sums as a table, without what names the machine.
+pub fn table(calls: &[(u32, ThreadCall)]) -> String {
+    let rows: Vec<Vec<Cell>> = rows(calls).map(Vec::from).collect();
+    rendered(&KEYS, &rows, Format::Table)
+}
+
+fn rows(calls: &[(u32, ThreadCall)]) -> impl Iterator<Item = [Cell; KEYS.len()]> {
+    sums(calls)
         .into_iter()
         .map(|((call, peer, bytes_up_to), sum)| {
-            let own = [
+            [
                 Cell::text(call),
                 peer.map_or(Cell::Absent, |peer| Cell::Count(peer.into())),
                 Cell::Count(bytes_up_to),
                 Cell::Count(sum.calls),
                 Cell::Count(sum.bytes),
                 Cell::micros(Time::from_ps(sum.ps)),
-            ];
-            head.iter().cloned().chain(own).collect()
+            ]
         })
-        .collect();
-    output.push(&rendered(&heading, &rows, format))?;
-    output.commit()
 }
 
 /// The sums by kind, the longest first, of equal ones by kind.

@@ -233,7 +233,7 @@ where
     machine.trace_from(Time::ZERO);
     machine.run(1, |_| {}).expect("a barrier that holds");
     let end = machine.spans().called(all.name)[0].last_end;
-    let path = machine.critical_path(all, Time::ZERO, &|place| format!("{place:?}"));
+    let path = machine.critical_path(all.into(), Time::ZERO, &|place| format!("{place:?}"));
     (end, path)
 }
 

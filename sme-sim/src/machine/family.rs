@@ -21,13 +21,13 @@ use crate::observe::energy::Energy;
 use crate::observe::failure::Failure;
 use crate::observe::gauge::Progress;
 use crate::observe::log;
-use crate::observe::path::PathStep;
+use crate::observe::path::{End, PathStep};
 use crate::observe::spans::{Spans, ThreadSpan};
 use crate::observe::staleness::{StaleLoad, StaleReport, TooManyThreads};
 use crate::observe::timeline::{Arrow, Recorded, TooManyNodes, Wait};
 use crate::observe::traffic::{CacheTraffic, LinkLoad, Traffic};
 use crate::observe::unwritten::Unwritten;
-use crate::parts::contract::{Span, ThreadMemory};
+use crate::parts::contract::ThreadMemory;
 use crate::time::Time;
 
 /// A machine of one family, by its constants.
@@ -184,18 +184,14 @@ pub trait Readable: System {
     /// and memory of the host and has no influence on what is simulated.
     fn trace_from(&mut self, from: Time);
 
-    /// Returns the chain of causes that made `span` end as late as it did: contiguous steps from
-    /// `start` to where the last thread ended it, the first step first. Variables are called what
+    /// Returns the chain of causes by which `end` was reached as late as it was: contiguous steps
+    /// from `start` to where the last thread reached it, the first step first. Variables are called what
     /// `name` calls the places where they lie.
     ///
     /// The run must have been traced from a time before `start` on, so that what was under way then
-    /// is known. Empty without a trace, and for a span that no thread has ended.
-    fn critical_path(
-        &self,
-        span: Span,
-        start: Time,
-        name: &dyn Fn(Place) -> String,
-    ) -> Vec<PathStep>;
+    /// is known. Empty without a trace, and for an end that no thread has reached.
+    fn critical_path(&self, end: End, start: Time, name: &dyn Fn(Place) -> String)
+    -> Vec<PathStep>;
 }
 
 impl dyn Readable + '_ {

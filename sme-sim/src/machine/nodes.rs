@@ -16,7 +16,7 @@ use crate::observe::energy::Energy;
 use crate::observe::failure::{self, Failure, Fault, Standstill};
 use crate::observe::gauge::Progress;
 use crate::observe::log::{self, Log};
-use crate::observe::path::PathStep;
+use crate::observe::path::{End, PathStep};
 use crate::observe::spans::{SpanRecord, Spans, ThreadSpan};
 use crate::observe::staleness::{Checker, StaleLoad, StaleReport, TooManyThreads};
 use crate::observe::survey::{self, Survey, Waits};
@@ -24,7 +24,7 @@ use crate::observe::timeline::{Arrow, Timeline, TooManyNodes, Wait};
 use crate::observe::traffic::{CacheTraffic, LinkLoad, Traffic};
 use crate::observe::unwritten::{Dirty, Unwritten};
 use crate::parts::address::Space;
-use crate::parts::contract::{self, Span};
+use crate::parts::contract;
 use crate::time::Time;
 
 /// Simulated time after which the checker of loads is told what has happened meanwhile: short, since
@@ -116,7 +116,7 @@ pub trait Inhabited: window::Locality<Task = NoTask> + Waits + Sized {
     /// [`Readable::critical_path`] over all nodes of the process.
     fn critical_path(
         nodes: &[Self],
-        span: Span,
+        end: End,
         start: Time,
         name: &dyn Fn(Place) -> String,
     ) -> Vec<PathStep>;
@@ -434,11 +434,11 @@ impl<N: Inhabited> Readable for Nodes<N> {
 
     fn critical_path(
         &self,
-        span: Span,
+        end: End,
         start: Time,
         name: &dyn Fn(Place) -> String,
     ) -> Vec<PathStep> {
-        N::critical_path(&self.nodes, span, start, name)
+        N::critical_path(&self.nodes, end, start, name)
     }
 }
 

@@ -11,6 +11,7 @@
 use serde::Serialize;
 use sme_memory::Place;
 
+use crate::parts::contract::{Mark, Span};
 use crate::time::Time;
 
 /// The part of the machine on which a stretch of time was spent.
@@ -67,6 +68,37 @@ pub struct PathStep {
     pub queued_for: Option<&'static str>,
     /// A description in a few words ("phase written by node 8 core 0 crosses link 8 -> 0").
     pub what: String,
+}
+
+/// An end of which the critical path can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum End {
+    /// The last thread's of a span.
+    Span(Span),
+    /// A thread leaves a call of a library.
+    Call {
+        /// The thread: its node, and its number there.
+        thread: (u32, u16),
+        /// The time.
+        at: Time,
+    },
+}
+
+impl End {
+    /// The end that a thread reaches by saying `mark` at `at`, if it is one.
+    pub(crate) fn of(mark: Mark, thread: (u32, u16), at: Time) -> Option<Self> {
+        match mark {
+            Mark::End(span) => Some(Self::Span(span)),
+            Mark::Leaves => Some(Self::Call { thread, at }),
+            Mark::Begin(_) | Mark::Counts | Mark::Enters(_) | Mark::At(_) => None,
+        }
+    }
+}
+
+impl From<Span> for End {
+    fn from(span: Span) -> Self {
+        Self::Span(span)
+    }
 }
 
 /// Index of a mark in its node's trace.

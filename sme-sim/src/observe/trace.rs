@@ -5,9 +5,9 @@
 use rustc_hash::FxHashMap;
 use sme_memory::Place;
 
-use super::path::{self, BEFORE, MarkId, Part, PathStep, Position, Role, Stage, Traces};
+use super::path::{self, BEFORE, End, MarkId, Part, PathStep, Position, Role, Stage, Traces};
 use super::words;
-use crate::parts::contract::{Operation, Span};
+use crate::parts::contract::Operation;
 use crate::time::Time;
 
 /// The trace of one node.
@@ -18,8 +18,8 @@ pub struct Trace {
     marks: Vec<Mark>,
     /// Last writes, by word.
     written: FxHashMap<u64, MarkId>,
-    /// The time at which the last thread ended each span, and why then.
-    ends: FxHashMap<Span, (Time, MarkId)>,
+    /// The time at which each end was reached, by the last thread, and why then.
+    ends: FxHashMap<End, (Time, MarkId)>,
 }
 
 /// A mark of a node: the node, and its number there.
@@ -116,9 +116,9 @@ impl Trace {
         self.written.get(&key).copied()
     }
 
-    /// A thread ends `span`, and has come that far by `mark`.
-    pub fn ends(&mut self, now: Time, span: Span, mark: MarkId) {
-        let last = self.ends.entry(span).or_default();
+    /// A thread reaches `end`, and has come that far by `mark`.
+    pub fn ends(&mut self, now: Time, end: End, mark: MarkId) {
+        let last = self.ends.entry(end).or_default();
         if now > last.0 {
             *last = (now, mark);
         }
@@ -138,17 +138,17 @@ impl<'a> Traced<'a> {
         Self { traces, place }
     }
 
-    /// The critical path that ends where the last thread ends `span` and begins at `start`; empty
+    /// The critical path that ends where the last thread reaches `end` and begins at `start`; empty
     /// where nothing was traced. `name` names the variable at a place.
     pub fn critical_path(
         &self,
-        span: Span,
+        end: End,
         start: Time,
         name: &dyn Fn(Place) -> String,
     ) -> Vec<PathStep> {
         let ends = (0..).zip(&self.traces);
         let ends = ends.filter_map(|(node, trace)| {
-            let &(at, mark) = trace.ends.get(&span)?;
+            let &(at, mark) = trace.ends.get(&end)?;
             Some((at, (node, mark)))
         });
         // Of equal times the first node's.

@@ -11,8 +11,13 @@ writes to its output appears here; the last line on stderr says what was simulat
 The status is 0 if all processes end with 0, else 1. If a process calls MPI_Abort, ends early or is
 killed, the others are ended, and one line says which rank it was.
 
+--explain and --explain-to keep every operation of the run in this computer's memory, some hundred
+bytes each: they are for short runs. --explain=RANK:CALL:N counts as --timeline does, from 1 on.
+
 Examples:
   sme mpi run -n 4 ./a.out
   sme mpi run --machine scc -n 48 --prefix ./a.out --size 1000
   sme mpi run --machine sme-prototype -n 8 --compute measured:20 python3 program.py
-  sme mpi run -n 16 --timeline calls.csv --profile sums.csv ./a.out";
+  sme mpi run -n 16 --timeline calls.csv --profile sums.csv ./a.out
+  sme mpi run -n 16 --profile - --explain=MPI_Allreduce ./a.out
+  sme mpi run --machine scc -n 16 --stale ./a.out";

@@ -480,6 +480,7 @@ impl<P: Point> MpiJob for Points<P> {
             calls: timeline.is_some() && !is_trace,
             timeline: is_trace,
             critical_path: (self.watch.explain || path.is_some()).then_some(explained),
+            ..Observe::default()
         };
         let mut paths = String::new();
         let watch = progress::on_stderr();

@@ -1,12 +1,13 @@
 //! `sme mpi run`: MPI programs as they are.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
 use sme_mpi::abi::Compute;
+use sme_mpi::abi::facts::CALLS;
 
 use super::{HEAD, MpiJob, channel_of_mpi, head, is_trace, kept_of_pairs, most_ranks, stop};
 use crate::cli::args;
@@ -14,9 +15,11 @@ use crate::cli::flags::{Heading, MachineFlags};
 use crate::cli::memory;
 use crate::cli::read::{self, Values};
 use crate::launch::{self, Failed, Start, Wrong};
-use crate::messages::job::{Job, Observe};
+use crate::messages::choice::CallChoice;
+use crate::messages::job::{Job, Library, Observe};
 use crate::report::Format;
 use crate::report::calls::write_calls;
+use crate::report::explain;
 use crate::report::output::Output;
 use crate::report::profile;
 use crate::report::row::Cell;
@@ -60,8 +63,29 @@ pub struct RunFlags {
     /// for https://ui.perfetto.dev
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     timeline: Option<PathBuf>,
+    /// Show on stderr the critical path of a call: of the longest one but MPI_Finalize; with
+    /// --explain=MPI_Recv of the longest MPI_Recv; with --explain=2:MPI_Recv of rank 2's longest;
+    /// with --explain=2:MPI_Recv:5 of its fifth
+    #[arg(
+        long,
+        value_name = "CALL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        help_heading = "Output"
+    )]
+    explain: Option<String>,
+    /// Write that path: at_ns,duration_ns,node,part,queued_for,what as CSV, or as JSON lines if
+    /// FILE ends in .json or .jsonl
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    explain_to: Option<PathBuf>,
+    /// Check every load of shared memory: whether it returned the newest value that had happened
+    /// before it. What did not is told on stderr
+    #[arg(long, help_heading = "Output")]
+    stale: bool,
     /// Write the time of all calls by call, peer and size of the message (up to a power of two),
-    /// summed over the ranks, the longest first: CSV, or JSON lines if FILE ends in .json or .jsonl
+    /// summed over the ranks, the longest first: CSV, or JSON lines if FILE ends in .json or
+    /// .jsonl; - shows it as a table on stderr
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     profile: Option<PathBuf>,
     /// The program and its arguments
@@ -82,6 +106,11 @@ pub(super) struct Run {
     compute: Compute,
     timeline: Option<PathBuf>,
     profile: Option<PathBuf>,
+    explain: bool,
+    explain_to: Option<PathBuf>,
+    /// The call whose critical path is wanted, if one is.
+    call: Option<CallChoice>,
+    stale: bool,
 }
 
 impl RunFlags {
@@ -89,12 +118,24 @@ impl RunFlags {
         const RANKS: &str = "--ranks";
         let machine = args::machine(&self.machine)?;
         let library = channel_of_mpi(self.channel.as_ref(), &machine)?;
+        if self.stale && library == Library::Queues {
+            let why = "the checker does not see what a network on chip writes to memory";
+            return Err(Stop::flag(
+                "--stale",
+                format!("{why}, as of channel {library}"),
+            ));
+        }
         let most = most_ranks(&machine);
         let ranks = read::counts(RANKS, &self.ranks, 1, most, Values::One)?;
         let ranks = read::one(RANKS, ranks)?;
         let job = Job::new(Arc::new(machine), library, ranks);
         memory::enough(RANKS, kept_of_pairs(&job), memory::available())?;
         let compute = compute(&self.compute)?;
+        let call = match &self.explain {
+            Some(text) if !text.is_empty() => Some(call(text, ranks)?),
+            None if self.explain_to.is_none() => None,
+            _ => Some(CallChoice::default()),
+        };
         Ok(Run {
             job,
             start: Start {
@@ -107,8 +148,46 @@ impl RunFlags {
             compute,
             timeline: self.timeline.clone(),
             profile: self.profile.clone(),
+            explain: self.explain.is_some(),
+            explain_to: self.explain_to.clone(),
+            call,
+            stale: self.stale,
         })
     }
+}
+
+/// Returns whether a file is named `-`.
+fn is_dash(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Reads `--explain`: CALL, RANK:CALL or RANK:CALL:N.
+fn call(text: &str, ranks: u32) -> Result<CallChoice, Stop> {
+    const FLAG: &str = "--explain";
+    let words: Vec<&str> = text.split(':').collect();
+    let (rank, name, number) = match *words {
+        [name] => (None, name, None),
+        [rank, name] => (Some(rank), name, None),
+        [rank, name, number] => (Some(rank), name, Some(number)),
+        _ => {
+            let why = format!("{text} is neither CALL, RANK:CALL nor RANK:CALL:N");
+            return Err(Stop::flag(FLAG, why));
+        }
+    };
+    let mut known = CALLS.iter().map(|call| call.full_name.as_str());
+    let known = known.find(|known| *known == name);
+    let name = known.ok_or_else(|| Stop::flag(FLAG, format!("{name} is no call of MPI")))?;
+    let number_of = |text, least, most| {
+        let numbers = read::numbers(FLAG, text, least, most, Values::One)?;
+        read::one(FLAG, numbers)
+    };
+    let rank = rank.map(|text| number_of(text, 0, u64::from(ranks) - 1));
+    let number = number.map(|text| number_of(text, 1, u64::MAX));
+    Ok(CallChoice {
+        name: Some(name),
+        rank: rank.transpose()?.map(|rank| rank as u32),
+        number: number.transpose()?,
+    })
 }
 
 /// Reads `--compute`.
@@ -141,18 +220,22 @@ impl MpiJob for Run {
             None => Ok(None),
         };
         let output = open(timeline::FLAG, &self.timeline)?;
-        let profiled = open(profile::FLAG, &self.profile)?;
+        let path = open(explain::FLAG, &self.explain_to)?;
+        let file = self.profile.clone().filter(|path| !is_dash(path));
+        let profiled = open(profile::FLAG, &file)?;
         let is_trace = is_trace(self.timeline.as_deref());
         let observe = Observe {
-            calls: profiled.is_some() || output.is_some() && !is_trace,
+            calls: self.profile.is_some() || output.is_some() && !is_trace,
             timeline: is_trace,
             critical_path: None,
+            call: self.call,
+            stale: self.stale,
         };
         let begin = Instant::now();
         let observed = launch::run(&self.job, &self.start, self.compute, observe);
         let observed = observed.map_err(|failed| match failed {
             Failed::Wrong(wrong @ Wrong::NoProgram { .. }) => Stop::Input(wrong.to_string()),
-            Failed::Wrong(wrong) => Stop::Failed(wrong.to_string()),
+            failed @ (Failed::Wrong(_) | Failed::Stale { .. }) => Stop::Failed(failed.to_string()),
             Failed::Simulation(error) => stop(error),
         })?;
         if let Some(output) = output {
@@ -161,11 +244,32 @@ impl MpiJob for Run {
                 false => write_calls(output, &observed.calls)?,
             }
         }
+        if self.call.is_some() && observed.explained.is_none() {
+            let why = "the program has made no such call, or the library none with this name";
+            return Err(Stop::Failed(format!("--explain: {why}")));
+        }
+        if let (Some(output), Some(file)) = (path, &self.explain_to) {
+            let format = Format::of_file(file).unwrap_or(Format::Csv);
+            explain::write(output, &observed.critical_path, format)?;
+        }
         if let (Some(output), Some(path)) = (profiled, &self.profile) {
             let format = Format::of_file(path).unwrap_or(Format::Csv);
             let (heading, mut cells) = ([&HEAD[..], &["ranks"]].concat(), head(&self.job));
             cells.push(Cell::Count(self.job.ranks.into()));
             profile::write(output, (&heading, &cells), &observed.calls, format)?;
+        }
+        if self.profile.as_deref().is_some_and(is_dash) {
+            to_stderr(&profile::table(&observed.calls));
+        }
+        if let (true, Some((rank, ended))) = (self.explain, observed.explained) {
+            let whole = format!("{} of rank {rank}", ended.call);
+            to_stderr(&format!(
+                "\n{}\n",
+                explain::critical_path(&whole, &observed.critical_path)
+            ));
+        }
+        if let Some(report) = &observed.stale {
+            to_stderr(&report.to_string());
         }
         to_stderr(&format!(
             "sme: {} ranks on {}: {} messages, {:.1} s here\n",

@@ -38,7 +38,15 @@ pub struct Sections<M, P> {
     area: Option<Shared<M, P>>,
     places: Option<Places>,
     eager_bytes: Option<u64>,
+    flaw: Option<Flaw>,
     state: Mutex<State>,
+}
+
+/// The flaws that a channel must not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// A rank reads a section without dropping the copies that its core has of tagged lines.
+    KeepsCopies,
 }
 
 #[derive(Debug)]
@@ -75,6 +83,7 @@ impl<M: Memory, P> Sections<M, P> {
             area: None,
             places: None,
             eager_bytes: Some(EAGER_BYTES),
+            flaw: None,
             state: Mutex::new(State {
                 is_free: vec![true; count],
                 pending: vec![Vec::new(); count],
@@ -110,6 +119,12 @@ impl<M: Memory, P> Sections<M, P> {
             eager_bytes: modes.eager_bytes,
             ..self
         }
+    }
+
+    /// The same with a flaw, for tests.
+    #[must_use]
+    pub fn with_flaw(self, flaw: Option<Flaw>) -> Self {
+        Self { flaw, ..self }
     }
 
     fn is_tagged(&self) -> bool {
@@ -329,7 +344,7 @@ where
             let mut words = std::mem::take(&mut self.state.lock().words);
             words.clear();
             words.resize(count.into(), 0);
-            if self.is_tagged() {
+            if self.is_tagged() && self.flaw != Some(Flaw::KeepsCopies) {
                 self.memory.invalidate_tagged().await;
             }
             let data = self.data(self.me, from);

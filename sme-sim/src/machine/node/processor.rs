@@ -12,7 +12,7 @@ use crate::kernel::thread::{Programs, Threads};
 use crate::kernel::window::Outbox;
 use crate::observe::failure::Fault;
 use crate::observe::log::Log;
-use crate::observe::path::{BEFORE, MarkId, Part, Role};
+use crate::observe::path::{BEFORE, End, MarkId, Part, Role};
 use crate::observe::spans::SpanRecord;
 use crate::observe::staleness::What as Told;
 use crate::observe::trace::{Cause, Mark, Trace, What};
@@ -417,8 +417,10 @@ impl<H: Hardware> Processor<H> {
     pub(super) fn says(&mut self, thread: u16, mark: Said) {
         self.threads[usize::from(thread)].counted |= mark == Said::Counts;
         self.spans.mark(self.now, thread, mark);
-        if let (Said::End(span), Some(trace)) = (mark, &mut self.trace) {
-            trace.ends(self.now, span, self.cause.1);
+        if let Some(trace) = &mut self.trace
+            && let Some(end) = End::of(mark, (self.me, thread), self.now)
+        {
+            trace.ends(self.now, end, self.cause.1);
         }
     }
 

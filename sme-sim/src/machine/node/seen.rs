@@ -10,13 +10,13 @@ use crate::observe::calls::OpenCall;
 use crate::observe::energy::Energy;
 use crate::observe::failure::Fault;
 use crate::observe::log::Log;
-use crate::observe::path::PathStep;
+use crate::observe::path::{End, PathStep};
 use crate::observe::spans::SpanRecord;
 use crate::observe::survey::{AtHome, Survey, Waits, WaitsOn};
 use crate::observe::trace::{Trace, Traced};
 use crate::observe::traffic::{CacheTraffic, LinkLoad};
 use crate::observe::unwritten::Dirty;
-use crate::parts::contract::{Operation, Span};
+use crate::parts::contract::Operation;
 use crate::parts::line::Bytes;
 use crate::time::Time;
 
@@ -161,7 +161,7 @@ impl<H: Hardware> Inhabited for Node<H> {
 
     fn critical_path(
         nodes: &[Self],
-        span: Span,
+        end: End,
         start: Time,
         name: &dyn Fn(Place) -> String,
     ) -> Vec<PathStep> {
@@ -176,6 +176,6 @@ impl<H: Hardware> Inhabited for Node<H> {
             let place = first.cpu.setting.space.shared(node, address);
             place.map_or(Place { node, offset: 0 }, |(place, _)| place)
         };
-        Traced::new(traces, &place).critical_path(span, start, name)
+        Traced::new(traces, &place).critical_path(end, start, name)
     }
 }

@@ -1,4 +1,4 @@
-//! The critical path of a span ([`crate::observe::path`]) over the nodes' [`trace`](super::trace)s, and what
+//! The critical path of a span or a call ([`crate::observe::path`]) over the nodes' [`trace`](super::trace)s, and what
 //! each of its steps is called. Called for `sme barrier --explain`.
 
 use sme_memory::Place;
@@ -9,16 +9,15 @@ use super::node::Node;
 use super::trace::Trace;
 use super::transaction::Kind;
 use crate::families::sme::address::Target;
-use crate::observe::path::{self, Part, PathStep, Position, Role};
+use crate::observe::path::{self, End, Part, PathStep, Position, Role};
 use crate::observe::words;
-use crate::parts::contract::Span;
 use crate::time::Time;
 
-/// The critical path that ends where the last thread ends `span` and begins at `start`;
+/// The critical path that ends where the last thread reaches `end` and begins at `start`;
 /// empty where nothing was traced. `name` names the variable at a place.
 pub(super) fn critical_path(
     nodes: &[Node],
-    span: Span,
+    end: End,
     start: Time,
     name: &dyn Fn(Place) -> String,
 ) -> Vec<PathStep> {
@@ -28,7 +27,7 @@ pub(super) fn critical_path(
     }
     let mut last: Option<(Time, Position)> = None;
     for (node, trace) in traces.iter().enumerate() {
-        if let Some(&(at, mark)) = trace.ends.get(&span)
+        if let Some(&(at, mark)) = trace.ends.get(&end)
             && last.is_none_or(|(latest, _)| at > latest)
         {
             last = Some((at, (node, mark)));

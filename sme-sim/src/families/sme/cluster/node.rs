@@ -333,7 +333,9 @@ impl Node {
     fn takes_mark(&mut self, core: u16, mark: Mark) {
         self.cores[core].counted |= mark == Mark::Counts;
         self.here.record.spans.mark(self.here.now, core, mark);
-        self.here.agenda.tell(|t| t.marked(self.here.now, mark));
+        self.here
+            .agenda
+            .tell(|t| t.marked(self.here.now, core, mark));
     }
 
     /// Starts what the thread of `core` has asked for.

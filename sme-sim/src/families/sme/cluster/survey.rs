@@ -15,13 +15,13 @@ use crate::observe::among::Figures;
 use crate::observe::calls::OpenCall;
 use crate::observe::failure::Fault;
 use crate::observe::log::Log;
-use crate::observe::path::PathStep;
+use crate::observe::path::{End, PathStep};
 use crate::observe::spans::SpanRecord;
 use crate::observe::survey::{AtHome, Survey, Waits, WaitsOn};
 use crate::observe::traffic::{CacheTraffic, LinkLoad};
 use crate::observe::unwritten::Dirty;
 use crate::parts::address::CACHEABLE;
-use crate::parts::contract::{Operation, Span};
+use crate::parts::contract::Operation;
 use crate::parts::line::Bytes;
 use crate::time::Time;
 
@@ -212,10 +212,10 @@ impl Inhabited for Node {
 
     fn critical_path(
         nodes: &[Self],
-        span: Span,
+        end: End,
         start: Time,
         name: &dyn Fn(Place) -> String,
     ) -> Vec<PathStep> {
-        critical_path::critical_path(nodes, span, start, name)
+        critical_path::critical_path(nodes, end, start, name)
     }
 }

@@ -25,8 +25,8 @@ use crate::families::sme::address::Target;
 use crate::families::sme::engine::{
     HOP_CYCLES, HOST_TO_LINK_CYCLES, HtPacket, Input, LINK_TO_HOST_CYCLES, LOOPBACK_CYCLES, Packet,
 };
-use crate::observe::path::{BEFORE, MarkId, Part};
-use crate::parts::contract::{Mark as SpanMark, Operation, Span};
+use crate::observe::path::{BEFORE, End, MarkId, Part};
+use crate::parts::contract::{Mark as SpanMark, Operation};
 use crate::time::Time;
 
 /// A packet inside an engine.
@@ -64,8 +64,8 @@ pub(super) struct Trace {
     from_engine: FxHashMap<Key, VecDeque<MarkId>>,
     /// Packets by key, neighbour, and edge at which that samples them.
     pub(super) sent: FxHashMap<(Key, u32, u64), MarkId>,
-    /// The time at which the last thread ended each span, and why then.
-    pub(super) ends: FxHashMap<Span, (Time, MarkId)>,
+    /// The time at which each end was reached, by the last thread, and why then.
+    pub(super) ends: FxHashMap<End, (Time, MarkId)>,
 }
 
 /// The trace's knowledge of one core.
@@ -196,12 +196,12 @@ impl Trace {
         self.core(core).done = self.stage(mark, at, Part::OperatingSystem, taken_away);
     }
 
-    /// A thread tells the observers something.
-    pub(super) fn marked(&mut self, now: Time, mark: SpanMark) {
-        let SpanMark::End(span) = mark else {
+    /// The thread of `core` tells the observers something.
+    pub(super) fn marked(&mut self, now: Time, core: u16, mark: SpanMark) {
+        let Some(end) = End::of(mark, (self.me, core), now) else {
             return;
         };
-        let last = self.ends.entry(span).or_default();
+        let last = self.ends.entry(end).or_default();
         if now > last.0 {
             *last = (now, self.current);
         }
