@@ -79,6 +79,7 @@ impl RankProcess {
     /// Returns whether the process has said something, and waits for it not much longer than this.
     fn has_said(&self, longest: Duration) -> Result<bool, Gone> {
         let is_over = self.shared.is_over(self.rank);
+        let longest = if is_over { Duration::ZERO } else { longest };
         match (wait(self.slot, longest), is_over) {
             (Turn::Simulator, _) => Ok(true),
             (Turn::Process, false) => Ok(false),
