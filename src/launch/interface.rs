@@ -11,6 +11,10 @@ const ELF: &[u8] = b"\x7fELF";
 /// The name of Open MPI's library among those that a program needs, as its file has it.
 const OPEN_MPI: &[u8] = b"\0libmpi.so.40\0";
 
+/// The reason why such a program cannot be run.
+pub const OF_OPEN_MPI: &str =
+    "it was compiled for Open MPI; compile it with MPICH's mpicc or mpifort";
+
 /// Returns whether a program was compiled for Open MPI, whose interface is another one: it would
 /// find that library, and each of its ranks would be alone in its world.
 pub fn is_for_open_mpi(program: &OsStr) -> bool {
@@ -22,7 +26,7 @@ pub fn is_for_open_mpi(program: &OsStr) -> bool {
 }
 
 /// The file of a program: where it says, or the first of its name where programs are looked for.
-fn found(program: &OsStr) -> Option<PathBuf> {
+pub fn found(program: &OsStr) -> Option<PathBuf> {
     let path = Path::new(program);
     if path.components().count() > 1 {
         return Some(path.to_owned());

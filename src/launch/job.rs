@@ -1,9 +1,10 @@
 //! The processes of a job: started, watched, ended.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,9 +13,12 @@ use std::thread::{self, JoinHandle};
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use sme_mpi::abi::process::Services;
+use sme_mpi::abi::program::Part;
+use sme_mpi::error::{ErrorClass, Fault};
 use sme_mpi::file::Handover;
 use tempfile::TempDir;
 
+use super::part::{Place, place};
 use super::process::RankProcess;
 use super::slots::slot::{FINALIZED, INITIALIZED, MEASURES};
 use super::slots::{Slots, wake_simulator};
@@ -25,8 +29,10 @@ use super::{interface, library};
 pub struct Start {
     /// The program and its arguments.
     pub command: Vec<OsString>,
-    /// Ranks.
+    /// Ranks that have a process from the beginning.
     pub ranks: u32,
+    /// All ranks: those above are on standby, for processes that others start.
+    pub universe: u32,
     /// Whether each line of a process's output begins with its rank.
     pub has_prefix: bool,
     /// Whether processes tell how long they compute.
@@ -71,8 +77,18 @@ pub enum Wrong {
 pub struct Shared {
     slots: Slots,
     state: Mutex<State>,
+    watchers: Mutex<Vec<JoinHandle<()>>>,
+    setting: Setting,
     services: Services,
     handover: Handover,
+}
+
+/// The things that all processes have in common.
+#[derive(Debug)]
+struct Setting {
+    start: Start,
+    /// The directory of the library.
+    library: PathBuf,
 }
 
 #[derive(Debug, Default)]
@@ -80,6 +96,12 @@ struct State {
     /// The processes that have not been waited for.
     running: Vec<Option<Pid>>,
     has_ended: Vec<bool>,
+    /// The ranks without a process, on which others can start one.
+    free: BTreeSet<u32>,
+    /// The ranks that have a process, or have had one and not left yet.
+    living: BTreeSet<u32>,
+    /// Those among them whose processes others have started.
+    later: BTreeSet<u32>,
     wrong: Option<Wrong>,
     is_stopped: bool,
     told: BTreeSet<String>,
@@ -90,6 +112,11 @@ impl Shared {
     pub fn is_over(&self, rank: u32) -> bool {
         let state = self.state.lock();
         state.is_stopped || state.has_ended.get(rank as usize).copied().unwrap_or(true)
+    }
+
+    /// The process that a rank has now, as its calls see it.
+    pub fn process(self: &Arc<Self>, rank: u32) -> RankProcess {
+        RankProcess::new(rank, self.slots.of(rank), Arc::clone(self))
     }
 
     /// The services that processes have published.
@@ -113,6 +140,31 @@ impl Shared {
         if is_new {
             eprintln!("sme: {what}");
         }
+    }
+
+    /// Takes so many ranks that have no process, those with the lowest numbers; if there are fewer
+    /// none of them, but how many there may be when processes end that others have started.
+    fn takes(&self, count: u32) -> Result<Vec<u32>, usize> {
+        let mut state = self.state.lock();
+        if state.free.len() < count as usize {
+            return Err(state.free.len() + state.later.len());
+        }
+        let ranks: Vec<u32> = state.free.iter().copied().take(count as usize).collect();
+        state.free.retain(|rank| !ranks.contains(rank));
+        state.living.extend(&ranks);
+        state.later.extend(&ranks);
+        Ok(ranks)
+    }
+
+    /// Gives ranks back whose processes have ended; whether no rank has a process any more.
+    pub fn leaves(&self, ranks: &[u32]) -> bool {
+        let mut state = self.state.lock();
+        for rank in ranks {
+            state.free.insert(*rank);
+            state.living.remove(rank);
+            state.later.remove(rank);
+        }
+        state.living.is_empty()
     }
 
     fn goes_wrong(&self, wrong: Wrong) {
@@ -171,68 +223,32 @@ fn when(reached: u32) -> &'static str {
     }
 }
 
-/// The processes of a job.
-#[derive(Debug)]
-pub struct Processes {
-    shared: Arc<Shared>,
-    watchers: Vec<JoinHandle<()>>,
-    /// The directory of the library, removed when the processes have ended.
-    library: TempDir,
+/// A program whose process is to be started.
+#[derive(Clone, Copy, Debug)]
+struct Begins<'a> {
+    program: &'a OsStr,
+    arguments: &'a [OsString],
+    /// The directory, if it is not that of this program.
+    directory: Option<&'a Path>,
 }
 
-impl Processes {
-    /// Starts the processes of all ranks.
-    ///
-    /// # Errors
-    /// [`Wrong::NoProgram`]
-    pub fn start(start: &Start) -> Result<Self, Wrong> {
-        let program = start.command.first().cloned().unwrap_or_default();
-        let failed = |error: io::Error| Wrong::NoProgram {
-            program: program.to_string_lossy().into_owned(),
-            why: error.to_string(),
-        };
-        if interface::is_for_open_mpi(&program) {
-            let why = "it was compiled for Open MPI; compile it with MPICH's mpicc or mpifort";
-            return Err(failed(io::Error::other(why)));
-        }
-        let library = library::laid_down().map_err(failed)?;
-        let slots = Slots::new(start.ranks).map_err(failed)?;
-        let ranks = start.ranks as usize;
-        let state = State {
-            running: vec![None; ranks],
-            has_ended: vec![false; ranks],
-            ..State::default()
-        };
-        let shared = Arc::new(Shared {
-            slots,
-            state: Mutex::new(state),
-            services: Services::default(),
-            handover: Handover::default(),
-        });
-        let mut processes = Self {
-            shared,
-            watchers: Vec::new(),
-            library,
-        };
-        for rank in 0..start.ranks {
-            // The processes that have been started are ended when this is dropped.
-            processes.starts(start, rank).map_err(failed)?;
-        }
-        Ok(processes)
-    }
-
-    fn starts(&mut self, start: &Start, rank: u32) -> io::Result<()> {
-        let shared = &self.shared;
-        let slot = shared.slots.of(rank);
+impl Shared {
+    /// Starts the process of a rank, which has none.
+    fn starts(self: &Arc<Self>, rank: u32, begins: Begins<'_>) -> io::Result<()> {
+        let Setting { start, library } = &self.setting;
+        let slot = self.slots.of(rank);
+        self.slots.clear(rank);
         slot.options
             .store(u32::from(start.measures) * MEASURES, Relaxed);
-        let mut command = Command::new(start.command.first().cloned().unwrap_or_default());
-        command.args(start.command.iter().skip(1));
-        let (name, value) = shared.slots.variable(rank);
+        let mut command = Command::new(begins.program);
+        command.args(begins.arguments);
+        if let Some(directory) = begins.directory {
+            command.current_dir(directory);
+        }
+        let (name, value) = self.slots.variable(rank);
         command.env(name, value);
-        let library = self.library.path();
         let paths = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-        let paths = std::iter::once(library.to_owned()).chain(std::env::split_paths(&paths));
+        let paths = std::iter::once(library.clone()).chain(std::env::split_paths(&paths));
         let paths = std::env::join_paths(paths).map_err(io::Error::other)?;
         command.env("LD_LIBRARY_PATH", paths);
         if start.intercepts_clocks {
@@ -249,7 +265,14 @@ impl Processes {
         if start.has_prefix {
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
         }
+        let mut state = self.state.lock();
+        if state.is_stopped {
+            return Err(io::Error::other("the job has ended"));
+        }
         let mut child = command.spawn()?;
+        state.running[rank as usize] = Pid::from_raw(child.id() as i32);
+        state.has_ended[rank as usize] = false;
+        drop(state);
         let outputs = [
             child
                 .stdout
@@ -260,24 +283,135 @@ impl Processes {
                 .take()
                 .map(|from| prefixed(from, io::stderr(), rank)),
         ];
-        shared.state.lock().running[rank as usize] = Pid::from_raw(child.id() as i32);
-        let shared = Arc::clone(shared);
+        let shared = Arc::clone(self);
         let watch = move || watches(&shared, rank, child, outputs);
         let watcher = thread::Builder::new()
             .stack_size(STACK_BYTES)
             .spawn(watch)?;
-        self.watchers.push(watcher);
+        self.watchers.lock().push(watcher);
         Ok(())
     }
 
-    /// The process of a rank, as its calls see it.
-    pub fn of(&self, rank: u32) -> RankProcess {
-        RankProcess::new(rank, self.shared.slots.of(rank), Arc::clone(&self.shared))
+    /// Starts processes of each part of a program for the process of this number, on ranks that
+    /// have none; these ranks, in the order of the parts. None if there may be so many when others
+    /// have ended.
+    ///
+    /// # Errors
+    /// [`ErrorClass::Spawn`] if there are not so many ranks, or a program is not there; none is
+    /// started then.
+    pub fn starts_parts(
+        self: &Arc<Self>,
+        by: u32,
+        parts: &[Part],
+    ) -> Result<Option<Vec<u32>>, Fault> {
+        let fault = |text| Fault::new(ErrorClass::Spawn, "command", text);
+        let places: Result<Vec<Place>, Fault> = parts.iter().map(|part| place(by, part)).collect();
+        let places = places?;
+        let counts = parts.iter().map(|part| part.count);
+        let count = counts.clone().fold(0, u32::saturating_add);
+        let universe = self.setting.start.universe;
+        let ranks = match self.takes(count) {
+            Ok(ranks) => ranks,
+            Err(most) if most >= count as usize => return Ok(None),
+            Err(most) => {
+                let text = format!(
+                    "{count} more processes are wanted, and {most} of {universe} ranks can have \
+                     one: sme mpi run --universe N makes N ranks"
+                );
+                self.tells(text.clone());
+                return Err(Fault::new(ErrorClass::Spawn, "maxprocs", text));
+            }
+        };
+        let each = places.iter().zip(counts);
+        let each = each.flat_map(|(place, count)| std::iter::repeat_n(place, count as usize));
+        for (&rank, place) in ranks.iter().zip(each) {
+            let begins = Begins {
+                program: place.program.as_os_str(),
+                arguments: &place.arguments,
+                directory: Some(&place.directory),
+            };
+            if let Err(error) = self.starts(rank, begins) {
+                let program = place.program.to_string_lossy().into_owned();
+                let why = error.to_string();
+                let text = format!("{program}: {why}");
+                // Processes that have been started before it wait for a world that does not come.
+                if ranks.first() != Some(&rank) {
+                    self.goes_wrong(Wrong::NoProgram { program, why });
+                }
+                self.leaves(&ranks);
+                return Err(fault(text));
+            }
+        }
+        Ok(Some(ranks))
+    }
+}
+
+/// The processes of a job.
+#[derive(Debug)]
+pub struct Processes {
+    shared: Arc<Shared>,
+    /// The directory of the library, removed when the processes have ended.
+    _library: TempDir,
+}
+
+impl Processes {
+    /// Starts the processes of all ranks that have one from the beginning.
+    ///
+    /// # Errors
+    /// [`Wrong::NoProgram`]
+    pub fn start(start: &Start) -> Result<Self, Wrong> {
+        let program = start.command.first().cloned().unwrap_or_default();
+        let failed = |error: io::Error| Wrong::NoProgram {
+            program: program.to_string_lossy().into_owned(),
+            why: error.to_string(),
+        };
+        if interface::is_for_open_mpi(&program) {
+            return Err(failed(io::Error::other(interface::OF_OPEN_MPI)));
+        }
+        let library = library::laid_down().map_err(failed)?;
+        let slots = Slots::new(start.universe).map_err(failed)?;
+        let state = State {
+            running: vec![None; start.universe as usize],
+            has_ended: vec![false; start.universe as usize],
+            free: (start.ranks..start.universe).collect(),
+            living: (0..start.ranks).collect(),
+            ..State::default()
+        };
+        let shared = Arc::new(Shared {
+            slots,
+            state: Mutex::new(state),
+            watchers: Mutex::default(),
+            setting: Setting {
+                start: start.clone(),
+                library: library.path().to_owned(),
+            },
+            services: Services::default(),
+            handover: Handover::default(),
+        });
+        // The processes that have been started are ended when this is dropped.
+        let processes = Self {
+            shared,
+            _library: library,
+        };
+        let begins = Begins {
+            program: &program,
+            arguments: start.command.get(1..).unwrap_or_default(),
+            directory: None,
+        };
+        for rank in 0..start.ranks {
+            processes.shared.starts(rank, begins).map_err(failed)?;
+        }
+        Ok(processes)
+    }
+
+    /// The state that their threads share.
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// Waits until all processes have ended; with `stops`, ends them. What went wrong first, if
     /// anything did.
-    pub fn end(mut self, stops: bool) -> Option<Wrong> {
+    pub fn end(self, stops: bool) -> Option<Wrong> {
         if stops {
             self.shared.stop();
         }
@@ -285,8 +419,10 @@ impl Processes {
         self.shared.state.lock().wrong.take()
     }
 
-    fn join(&mut self) {
-        for watcher in self.watchers.drain(..) {
+    fn join(&self) {
+        loop {
+            let watcher = self.shared.watchers.lock().pop();
+            let Some(watcher) = watcher else { break };
             // A watcher does not panic.
             let _ = watcher.join();
         }
@@ -295,7 +431,7 @@ impl Processes {
 
 impl Drop for Processes {
     fn drop(&mut self) {
-        if !self.watchers.is_empty() {
+        if !self.shared.watchers.lock().is_empty() {
             self.shared.stop();
             self.join();
         }

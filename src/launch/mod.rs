@@ -8,12 +8,14 @@
 //! * `elsewhere`: processes that wait for something other than MPI.
 //! * `files`: the files of this computer.
 //! * `job`: the processes of a job, started and watched.
+//! * `part`: programs that processes have started.
 
 mod elsewhere;
 mod files;
 mod interface;
 mod job;
 mod library;
+mod part;
 mod process;
 mod slots;
 
@@ -21,12 +23,14 @@ use std::sync::Arc;
 
 use sme_mpi::abi::program::Program;
 use sme_mpi::abi::{Compute, serve};
+use sme_mpi::channel::Channel;
+use sme_mpi::rank::Begun;
 use sme_sim::observe::staleness::StaleReport;
 
-use job::Processes;
+use job::{Processes, Shared};
 pub use job::{Start, Wrong};
 
-use crate::messages::job::{Error, Job, Observe, Observed};
+use crate::messages::job::{Error, Job, Observe, Observed, SimulatedMpi};
 
 /// The failure of a run.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +51,7 @@ pub enum Failed {
     Simulation(#[from] Error),
 }
 
-/// Runs a program on the machine of `job`: `start` has as many ranks.
+/// Runs a program on the machine of `job`, which has the ranks of the universe of `start`.
 ///
 /// # Errors
 /// [`Failed`]
@@ -59,18 +63,14 @@ pub fn run(
 ) -> Result<Observed, Failed> {
     job.check()?;
     let processes = Processes::start(start)?;
-    let ranks: Vec<_> = (0..start.ranks)
-        .map(|rank| Arc::new(processes.of(rank)))
-        .collect();
-    let ranks = Arc::new(ranks);
+    let shared = Arc::clone(processes.shared());
+    let begin = start.ranks;
     let ran = job.run_mpi(observe, move |mpi, _| {
-        let process = Arc::clone(&ranks[mpi.world().rank() as usize]);
+        let shared = Arc::clone(&shared);
         async move {
-            let program: Arc<dyn Program> = Arc::clone(&process) as _;
-            let interface = || process.interface();
-            match serve(&mpi, program, interface, compute).await {
-                true => Ok(()),
-                false => Err(Error::Ended),
+            match begin == mpi.channel().ranks() {
+                true => lives(&mpi, &shared, compute, None).await,
+                false => goes_on(&mpi, &shared, compute, begin).await,
             }
         }
     });
@@ -80,5 +80,48 @@ pub fn run(
         (Some(wrong), Err(Error::Stale { report, .. })) => Err(Failed::Stale { wrong, report }),
         (Some(wrong), _) => Err(wrong.into()),
         (None, ran) => Ok(ran?),
+    }
+}
+
+/// Performs the calls of a rank's process until it ends.
+async fn lives(
+    mpi: &SimulatedMpi,
+    shared: &Arc<Shared>,
+    compute: Compute,
+    begun: Option<Begun>,
+) -> Result<(), Error> {
+    let process = Arc::new(shared.process(mpi.channel().rank()));
+    let program: Arc<dyn Program> = Arc::clone(&process) as _;
+    let interface = || process.interface();
+    match serve(mpi, program, interface, compute, begun).await {
+        true => Ok(()),
+        false => Err(Error::Ended),
+    }
+}
+
+/// The same for one process after the other, of a job in which the first `begin` ranks have one
+/// from the beginning and the others are on standby, until no rank has one.
+async fn goes_on(
+    mpi: &SimulatedMpi,
+    shared: &Arc<Shared>,
+    compute: Compute,
+    begin: u32,
+) -> Result<(), Error> {
+    mpi.begins_among(begin);
+    let rank = mpi.channel().rank();
+    let (mut has_process, mut begun) = (rank < begin, None);
+    loop {
+        if !has_process {
+            begun = mpi.stands_by().await;
+            if begun.is_none() {
+                return Ok(());
+            }
+        }
+        lives(mpi, shared, compute, begun.take()).await?;
+        has_process = false;
+        if shared.leaves(&[rank]) {
+            mpi.dismisses().await;
+            return Ok(());
+        }
     }
 }

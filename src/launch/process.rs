@@ -9,7 +9,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use sme_mpi::abi::facts::Interface;
 use sme_mpi::abi::process::Services;
-use sme_mpi::abi::program::{Asked, Beside, Gone, Heard, Program};
+use sme_mpi::abi::program::{Asked, Beside, Gone, Heard, Part, Program};
 use sme_mpi::buffer::Outside;
 use sme_mpi::error::{ErrorClass, Fault};
 use sme_mpi::file::{Directory, Handover, Mode, Storage};
@@ -246,6 +246,10 @@ impl Program for RankProcess {
     fn scratched(&self, place: usize) -> u64 {
         let word = self.slot.scratch.get(place);
         word.map_or(0, |word| word.load(Relaxed))
+    }
+
+    fn start(&self, parts: &[Part]) -> Result<Option<Vec<u32>>, Fault> {
+        self.shared.starts_parts(self.number(), parts)
     }
 
     fn services(&self) -> &Services {

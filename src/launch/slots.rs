@@ -52,6 +52,26 @@ impl Slots {
         self.slots[rank as usize]
     }
 
+    /// Makes the slot of a rank as it was at first, for another process.
+    pub fn clear(&self, rank: u32) {
+        let slot = self.of(rank);
+        slot.turn.store(PROCESS, Relaxed);
+        let words = [
+            &slot.process_sleeps,
+            &slot.simulator_sleeps,
+            &slot.said,
+            &slot.number,
+            &slot.process,
+            &slot.interface,
+            &slot.options,
+            &slot.state,
+        ];
+        for word in words {
+            word.store(0, Relaxed);
+        }
+        slot.computed_ns.store(0, Relaxed);
+    }
+
     /// The variable of the environment that leads a rank's process to its slot, and its value.
     pub fn variable(&self, rank: u32) -> (&'static str, String) {
         let (own, file) = (std::process::id(), self.memory.as_raw_fd());

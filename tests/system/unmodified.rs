@@ -132,6 +132,25 @@ fn ranks_may_wait_for_each_other_by_other_means() {
 }
 
 /// The programs write into a directory of their own, and leave nothing there.
+/// Processes that others start, on every machine, and again on ranks whose processes have ended.
+#[test]
+fn processes_start_others() {
+    let Some(program) = compiled("spawn.c") else {
+        return;
+    };
+    for machine in MACHINES {
+        for ranks in [1, 4] {
+            let flags = format!("--machine {machine} -n {ranks} --universe {}", ranks + 3);
+            let output = run(&flags, &program, &[]);
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(0), "{flags}: {said}");
+            assert_eq!(text(&output.stdout), "spawn: right\n", "{flags}: {said}");
+            let wanted = format!("50 more processes are wanted, and 3 of {} ranks", ranks + 3);
+            assert_eq!(said.matches(&wanted).count(), 1, "{flags}: {said}");
+        }
+    }
+}
+
 #[test]
 fn files_give_what_they_must() {
     for (source, says) in [("files.c", "files: right"), ("files.f90", " files read")] {
@@ -425,6 +444,7 @@ fn stale_reads_of_the_channel_are_found() {
         let start = Start {
             command: vec![program.clone().into_os_string()],
             ranks: 2,
+            universe: 2,
             has_prefix: false,
             measures: false,
             intercepts_clocks: false,

@@ -112,6 +112,11 @@ impl<'r> Arguments<'r> {
         self.take();
     }
 
+    /// The `place`th argument is the next one.
+    pub(super) fn goes_to(&mut self, place: usize) {
+        self.next = place;
+    }
+
     /// A number.
     pub(super) fn number(&mut self) -> i64 {
         let (place, value) = self.take();
@@ -448,6 +453,11 @@ impl<'r> Arguments<'r> {
     /// An info object; MPI_INFO_NULL has no keys.
     pub(super) fn info(&mut self) -> Result<Info, Failure> {
         let handle = self.handle();
+        self.info_behind(handle)
+    }
+
+    /// The info object behind a handle.
+    pub(super) fn info_behind(&self, handle: u64) -> Result<Info, Failure> {
         if handle == self.interface().handle("INFO_NULL") {
             return Ok(Info::new());
         }

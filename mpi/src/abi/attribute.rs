@@ -306,7 +306,7 @@ impl Rank {
             ("IO", of.constant("ANY_SOURCE")),
             ("HOST", of.constant("PROC_NULL")),
             ("WTIME_IS_GLOBAL", 1),
-            ("APPNUM", 0),
+            ("APPNUM", objects.part),
             ("UNIVERSE_SIZE", objects.universe),
             ("LASTUSEDCODE", last),
         ];

@@ -55,14 +55,14 @@ impl<C: Channel> Server<'_, C> {
         match a.call.name {
             "Init" => {
                 let single = a.interface().constant("THREAD_SINGLE");
-                self.initialize(single)
+                self.initialize(single).await
             }
             "Init_thread" => {
                 a.skip();
                 a.skip();
                 let required = a.number();
                 let most = a.interface().constant("THREAD_SERIALIZED");
-                self.initialize(required.min(most))?;
+                self.initialize(required.min(most)).await?;
                 let provided = a.out();
                 a.put(provided, self.threads)?;
                 SUCCESS
@@ -154,11 +154,12 @@ impl<C: Channel> Server<'_, C> {
         SUCCESS
     }
 
-    fn initialize(&mut self, threads: i64) -> Ended {
+    async fn initialize(&mut self, threads: i64) -> Ended {
         if self.is_initialized {
             let text = "MPI_Init has been called before";
             return Err(Failure::new(ErrorClass::Other, text));
         }
+        self.meets_parent().await?;
         self.is_initialized = true;
         self.threads = threads;
         self.rank.program.is_initialized();

@@ -34,6 +34,7 @@ mod rank;
 mod request;
 pub mod server;
 mod session;
+mod spawn;
 mod status;
 mod tools;
 mod topology;

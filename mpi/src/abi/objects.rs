@@ -98,8 +98,12 @@ pub(super) struct Objects {
     /// Classes, codes and strings of errors that the program has added.
     pub(super) codes: Codes,
     pub(super) tools: Tools,
-    /// The ranks that the machine has cores for (MPI_UNIVERSE_SIZE).
+    /// The ranks of the job, those on standby included (MPI_UNIVERSE_SIZE).
     pub(super) universe: i64,
+    /// The number of the process's part of the program (MPI_APPNUM).
+    pub(super) part: i64,
+    /// The handle of the communicator with those that have had the process started.
+    pub(super) parent: Option<u64>,
     /// This rank's number in the job.
     pub(super) me: u32,
     handles: u64,
@@ -202,6 +206,8 @@ impl Objects {
             codes: Codes::default(),
             tools: Tools::default(),
             universe: 0,
+            part: 0,
+            parent: None,
             me: 0,
             handles: 0,
             next_key: 0,
@@ -247,6 +253,13 @@ impl Objects {
         let handle = self.handle(Kind::Comm);
         self.set_comm(handle, comm, ("", handler));
         handle
+    }
+
+    /// The process has been started by others, which this communicator leads to.
+    pub(super) fn has_parent(&mut self, comm: Comm) {
+        let (handle, fatal) = (self.handle(Kind::Comm), self.fatal());
+        self.set_comm(handle, comm, ("MPI_COMM_PARENT", fatal));
+        self.parent = Some(handle);
     }
 
     /// Puts a communicator behind a handle.

@@ -1,12 +1,11 @@
-//! Processes that find each other: ports, and the names of services. Processes that are started
-//! later are not supported.
+//! Processes that find each other: ports, and the names of services.
 
 use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 
 use super::arguments::Arguments;
-use super::rank::{Ended, SUCCESS};
+use super::rank::{Ended, Failure, SUCCESS};
 use super::server::Server;
 use crate::channel::Channel;
 use crate::error::{ErrorClass, Fault};
@@ -109,14 +108,23 @@ impl<C: Channel> Server<'_, C> {
             }
             "Comm_get_parent" => {
                 let at = a.address();
-                a.put_null(at, "COMM_NULL")?;
+                let parent = {
+                    let objects = self.rank.objects.lock();
+                    let parent = objects.parent;
+                    parent.filter(|handle| objects.comms.contains_key(handle))
+                };
+                match parent {
+                    Some(handle) => a.put_handle(at, handle)?,
+                    None => a.put_null(at, "COMM_NULL")?,
+                }
             }
+            "Comm_spawn" | "Comm_spawn_multiple" => return self.spawn(a).await,
             _ => return self.rank.unsupported(a),
         }
         SUCCESS
     }
 
-    fn gives_port(&self, a: &mut Arguments<'_>, port: &str) -> Result<(), super::Failure> {
+    fn gives_port(&self, a: &mut Arguments<'_>, port: &str) -> Result<(), Failure> {
         let room = a.interface().constant("MAX_PORT_NAME") as usize;
         let at = a.address();
         self.rank.put_string(at, port, room).map(drop)

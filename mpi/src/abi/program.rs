@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::process::Services;
 use crate::buffer::Outside;
+use crate::error::Fault;
 use crate::file::{Directory, Handover};
 
 /// A call that a process makes.
@@ -53,6 +54,21 @@ pub(super) mod place {
     pub const PREDEFINED: usize = 32;
 }
 
+/// A part of a program that is to be started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// The program, as it is looked for.
+    pub command: Vec<u8>,
+    /// Its arguments.
+    pub arguments: Vec<Vec<u8>>,
+    /// Processes.
+    pub count: u32,
+    /// The directory in which they begin, if it is not that of the process that starts them.
+    pub directory: Option<Vec<u8>>,
+    /// The directories in which the program is looked for first, with colons between them.
+    pub path: Option<Vec<u8>>,
+}
+
 /// The process has ended, or is to end: nothing more can be asked of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;
@@ -87,6 +103,15 @@ pub trait Program: Outside + Directory + fmt::Debug {
 
     /// The functions `malloc` and `free` of the process.
     fn allocator(&self) -> [u64; 2];
+
+    /// Starts processes of each part of a program, on ranks of the job that have none; these ranks,
+    /// in the order of the parts. None, and none is started, if there are not so many ranks, but may
+    /// be when others have ended.
+    ///
+    /// # Errors
+    /// [`ErrorClass::Spawn`](crate::error::ErrorClass::Spawn) if so many cannot be started; none
+    /// is then.
+    fn start(&self, parts: &[Part]) -> Result<Option<Vec<u32>>, Fault>;
 
     /// The services that processes of the job have published.
     fn services(&self) -> &Services;

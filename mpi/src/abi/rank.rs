@@ -73,6 +73,15 @@ impl Failure {
         }
     }
 
+    /// The reason, in words.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Wrong { text, .. } => text.clone(),
+            Self::Code(_) => "a function of the program's failed".to_owned(),
+            Self::Gone => "the process has ended".to_owned(),
+        }
+    }
+
     /// The failure of a call that the simulation does not have.
     pub(super) fn unsupported(what: &str) -> Self {
         Self::new(

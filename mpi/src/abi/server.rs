@@ -15,8 +15,8 @@ use super::window::WindowObject;
 use crate::channel::Channel;
 use crate::comm::Comm;
 use crate::error::ErrorClass;
-use crate::rank::Mpi;
 use crate::rank::point::Message;
+use crate::rank::{Begun, Mpi};
 
 /// The time that a process's own computing takes on the machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,15 +49,18 @@ pub(super) struct Server<'m, C> {
     pub(super) attached: FxHashMap<u64, (u64, u64)>,
     /// The time for which the program has computed or slept, in picoseconds.
     pub(super) passed_ps: u64,
+    /// The way to those that have had the process started, until it has met them.
+    pub(super) begun: Option<Begun>,
 }
 
-/// Performs the calls of a process until it ends. Returns whether it has called MPI_Finalize, or
-/// never MPI_Init.
+/// Performs the calls of a process until it ends, one that was there from the beginning or has
+/// begun later. Returns whether it has called MPI_Finalize, or never MPI_Init.
 pub async fn serve<C: Channel>(
     mpi: &Mpi<C>,
     program: Arc<dyn Program>,
     interface: impl FnOnce() -> Interface,
     compute: Compute,
+    begun: Option<Begun>,
 ) -> bool {
     let Ok(first) = next(mpi, &*program).await else {
         return true;
@@ -74,6 +77,7 @@ pub async fn serve<C: Channel>(
         threads: 0,
         attached: FxHashMap::default(),
         passed_ps: 0,
+        begun,
     };
     server.begins();
     mpi.leave_late();
@@ -113,6 +117,7 @@ impl<C: Channel> Server<'_, C> {
         let fatal = objects.fatal();
         objects.me = self.mpi.channel().rank();
         objects.universe = self.mpi.channel().ranks().into();
+        objects.part = self.begun.as_ref().map_or(0, |begun| begun.part).into();
         let both = [
             ("COMM_WORLD", self.mpi.world()),
             ("COMM_SELF", self.mpi.own()),
@@ -237,13 +242,10 @@ impl Rank {
     /// Responds to the failure of a call as the error handler of what it is about says; the code
     /// that the call returns.
     fn responds(self: &Arc<Self>, call: &'static Signature, failure: Failure) -> Result<u64, Gone> {
-        let (code, text) = match failure {
+        let code = match failure {
             Failure::Gone => return Err(Gone),
-            Failure::Code(code) => (
-                i64::from(code),
-                "a function of the program's failed".to_owned(),
-            ),
-            Failure::Wrong { class, text } => (self.code(class), text),
+            Failure::Code(code) => i64::from(code),
+            Failure::Wrong { class, .. } => self.code(class),
         };
         if call.returned != Returned::Code {
             return Ok(0);
@@ -264,7 +266,7 @@ impl Rank {
         }
         let name = &call.full_name;
         let class = self.name_of_code(code);
-        let why = format!("{name}: {text} ({class})");
+        let why = format!("{name}: {} ({class})", failure.text());
         self.program.abort(code as i32, why);
         Err(Gone)
     }

@@ -23,6 +23,7 @@ impl<'m, C: Channel> Server<'m, C> {
         match a.call.name {
             "Session_init" => {
                 let (_, handler, at) = (a.info()?, a.handle(), a.address());
+                self.meets_parent().await?;
                 let handle = a.new_handle(Kind::Session);
                 let object = Object {
                     handler,

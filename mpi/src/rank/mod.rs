@@ -43,12 +43,13 @@ pub mod point;
 mod ports;
 pub mod request;
 mod spawn;
+mod standby;
 pub mod topologies;
 pub mod windows;
 mod worlds;
 
 use std::panic::Location;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 
@@ -75,6 +76,8 @@ pub use ports::NameService;
 pub use request::Request;
 use request::{Landing, Launch};
 pub use spawn::{Arrival, Starter};
+use standby::Orders;
+pub use standby::{Begun, OnStandby};
 pub use windows::{Target, Window};
 
 /// The largest tag (MPI_TAG_UB).
@@ -151,9 +154,9 @@ pub struct Mpi<C> {
     device: Arc<Device>,
     worlds: RwLock<Worlds>,
     own: Comm,
-    parent: OnceLock<Comm>,
     existing: Existing,
     ports: Arc<Mutex<Ports>>,
+    orders: Arc<Mutex<Orders>>,
     choice: RwLock<Choice>,
     calls: Calls,
 }
@@ -163,6 +166,19 @@ pub struct Mpi<C> {
 struct Worlds {
     world: Comm,
     local: Comm,
+    /// That with the group that has had the world started.
+    parent: Option<Comm>,
+}
+
+impl Worlds {
+    /// A world without ranks outside, and without a parent.
+    fn alone(world: Comm) -> Self {
+        Self {
+            local: world.clone(),
+            world,
+            parent: None,
+        }
+    }
 }
 
 /// A communicator of a rank, with the calls over it.
@@ -199,7 +215,11 @@ impl<C: Channel> Mpi<C> {
             // The first rank outside makes no other with this count.
             false => Comm::new(context((inside, 0), 0), Group::world(ranks), rank),
         };
-        Self::with(channel, Worlds { world, local }, 0)
+        let worlds = Worlds {
+            local,
+            ..Worlds::alone(world)
+        };
+        Self::with(channel, worlds, 0)
     }
 
     /// The rank that has `channel`, in a world of these ranks of the channel, which all of them
@@ -225,8 +245,7 @@ impl<C: Channel> Mpi<C> {
         };
         // The first rank makes no other with this count.
         let world = Comm::new(context((first, birth), 0), group, me);
-        let local = world.clone();
-        Ok(Self::with(channel, Worlds { world, local }, birth))
+        Ok(Self::with(channel, Worlds::alone(world), birth))
     }
 
     fn with(channel: C, worlds: Worlds, birth: u32) -> Self {
@@ -239,11 +258,11 @@ impl<C: Channel> Mpi<C> {
         channel.serves(Pending(Arc::clone(&device)));
         Self {
             ports: Ports::of(&device),
+            orders: Orders::of(&device),
             channel,
             own: Comm::new(context(device.maker(), OWN_COUNT), own, 0),
             device,
             worlds: RwLock::new(worlds),
-            parent: OnceLock::new(),
             existing: Existing::default(),
             choice: RwLock::default(),
             calls: Calls::default(),

@@ -69,14 +69,15 @@ impl<C: Channel> Mpi<C> {
     /// Those of [`Communicator::connect`].
     pub async fn has_parent(&self, port: &str) -> Result<(), MpiError> {
         let both = self.world().connect(port, 0).await?;
-        self.parent.get_or_init(|| both.comm.clone());
+        self.worlds.write().parent = Some(both.comm.clone());
         Ok(())
     }
 
     /// The intercommunicator with the group that has had this world started, if one has
     /// (MPI_Comm_get_parent).
     pub fn parent(&self) -> Option<Communicator<'_, C>> {
-        self.parent.get().map(|comm| self.on(comm.clone()))
+        let parent = self.worlds.read().parent.clone();
+        parent.map(|comm| self.on(comm))
     }
 }
 

@@ -161,8 +161,11 @@ impl<C: Channel> Mpi<C> {
         let missing = || Fault::new(ErrorClass::Group, "comm", "this rank is not in the world");
         let me = group.rank_of(self.device.rank()).ok_or_else(missing)?;
         let world = comm.replaced(world, group, me);
-        let local = world.clone();
-        *self.worlds.write() = Worlds { world, local };
+        let mut worlds = self.worlds.write();
+        *worlds = Worlds {
+            parent: worlds.parent.take(),
+            ..Worlds::alone(world)
+        };
         Ok(())
     }
 }

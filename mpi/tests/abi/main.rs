@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use proptest::prelude::*;
 use sme_mpi::abi::facts::{CALLS, Chapter, Interface};
 use sme_mpi::abi::process::Services;
-use sme_mpi::abi::program::{Asked, Beside, Gone, Heard, Program};
+use sme_mpi::abi::program::{Asked, Beside, Gone, Heard, Part, Program};
 use sme_mpi::abi::{Compute, serve};
 use sme_mpi::buffer::Outside;
 use sme_mpi::error::{ErrorClass, Fault};
@@ -132,6 +132,12 @@ impl Program for Script {
         [BASE, BASE]
     }
 
+    /// The wires of these tests have one rank.
+    fn start(&self, parts: &[Part]) -> Result<Option<Vec<u32>>, Fault> {
+        let text = format!("{} parts of a program", parts.len());
+        Err(Fault::new(ErrorClass::Spawn, "maxprocs", text))
+    }
+
     fn services(&self) -> &Services {
         &self.services
     }
@@ -226,7 +232,7 @@ fn performs(
         *last.lock() = Arc::clone(&script);
         async move {
             let mpi = Mpi::new(wire);
-            serve(&mpi, script, || interface, compute).await
+            serve(&mpi, script, || interface, compute, None).await
         }
     });
     let last = last.lock();

@@ -6,6 +6,7 @@
 mod channels;
 mod partitioned;
 mod ports;
+mod standby;
 mod worlds;
 
 use std::sync::{Arc, Mutex};

@@ -18,6 +18,7 @@ Examples:
   sme mpi run -n 4 ./a.out
   sme mpi run --machine scc -n 48 --prefix ./a.out --size 1000
   sme mpi run --machine sme-prototype -n 8 --compute measured:20 python3 program.py
+  sme mpi run --machine scc -n 4 --universe 12 ./a.out
   sme mpi run -n 16 --timeline calls.csv --profile sums.csv ./a.out
   sme mpi run -n 16 --profile - --explain=MPI_Allreduce ./a.out
   sme mpi run --machine scc -n 16 --stale ./a.out";

@@ -45,6 +45,10 @@ pub struct RunFlags {
         allow_negative_numbers = true
     )]
     ranks: String,
+    /// Ranks in all: those above -n have no process until others start one there (MPI_Comm_spawn).
+    /// The channel's buffers are divided among all [default: as many as -n]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    universe: Option<String>,
     /// Time of the program's own computing: zero, so that only communication costs; declared, as
     /// the program says by sme_compute (include/sme.h); measured, what its thread takes here, or
     /// measured:FACTOR, so many times as much
@@ -128,11 +132,19 @@ impl RunFlags {
         let most = most_ranks(&machine);
         let ranks = read::counts(RANKS, &self.ranks, 1, most, Values::One)?;
         let ranks = read::one(RANKS, ranks)?;
-        let job = Job::new(Arc::new(machine), library, ranks);
-        memory::enough(RANKS, kept_of_pairs(&job), memory::available())?;
+        let (flag, universe) = match &self.universe {
+            None => (RANKS, ranks),
+            Some(text) => {
+                const UNIVERSE: &str = "--universe";
+                let universe = read::counts(UNIVERSE, text, ranks, most, Values::One)?;
+                (UNIVERSE, read::one(UNIVERSE, universe)?)
+            }
+        };
+        let job = Job::new(Arc::new(machine), library, universe);
+        memory::enough(flag, kept_of_pairs(&job), memory::available())?;
         let compute = compute(&self.compute)?;
         let call = match &self.explain {
-            Some(text) if !text.is_empty() => Some(call(text, ranks)?),
+            Some(text) if !text.is_empty() => Some(call(text, universe)?),
             None if self.explain_to.is_none() => None,
             _ => Some(CallChoice::default()),
         };
@@ -141,6 +153,7 @@ impl RunFlags {
             start: Start {
                 command: self.command.clone(),
                 ranks,
+                universe,
                 has_prefix: self.prefix,
                 measures: matches!(compute, Compute::Measured(_)),
                 intercepts_clocks: self.intercept_clocks,
@@ -271,9 +284,13 @@ impl MpiJob for Run {
         if let Some(report) = &observed.stale {
             to_stderr(&report.to_string());
         }
+        let of = match self.job.ranks > self.start.ranks {
+            true => format!(" of {}", self.job.ranks),
+            false => String::new(),
+        };
         to_stderr(&format!(
-            "sme: {} ranks on {}: {} messages, {:.1} s here\n",
-            self.job.ranks,
+            "sme: {}{of} ranks on {}: {} messages, {:.1} s here\n",
+            self.start.ranks,
             self.job.machine.name(),
             observed.messages,
             begin.elapsed().as_secs_f64()
