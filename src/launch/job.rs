@@ -288,7 +288,9 @@ impl Shared {
         let watcher = thread::Builder::new()
             .stack_size(STACK_BYTES)
             .spawn(watch)?;
-        self.watchers.lock().push(watcher);
+        let mut watchers = self.watchers.lock();
+        watchers.retain(|watcher| !watcher.is_finished());
+        watchers.push(watcher);
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-/* Ends as its argument says. */
+/* Ends as its argument says; with "spawn" and more starts two processes of a program, which end so. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,14 @@ int main(int argc, char **argv)
     const char *how = argc > 1 ? argv[1] : "";
     int rank;
     MPI_Datatype type;
+    MPI_Comm children;
     if (!strcmp(how, "early"))
         return 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (!strcmp(how, "spawn"))
+        MPI_Comm_spawn(argv[2], argv + 3, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children,
+                       MPI_ERRCODES_IGNORE);
     if (rank == 1) {
         if (!strcmp(how, "abort"))
             MPI_Abort(MPI_COMM_WORLD, 7);

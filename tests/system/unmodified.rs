@@ -138,16 +138,64 @@ fn processes_start_others() {
     let Some(program) = compiled("spawn.c") else {
         return;
     };
+    let within = tempfile::tempdir().unwrap();
     for machine in MACHINES {
         for ranks in [1, 4] {
-            let flags = format!("--machine {machine} -n {ranks} --universe {}", ranks + 3);
-            let output = run(&flags, &program, &[]);
-            let said = text(&output.stderr);
-            assert_eq!(output.status.code(), Some(0), "{flags}: {said}");
-            assert_eq!(text(&output.stdout), "spawn: right\n", "{flags}: {said}");
-            let wanted = format!("50 more processes are wanted, and 3 of {} ranks", ranks + 3);
-            assert_eq!(said.matches(&wanted).count(), 1, "{flags}: {said}");
+            let calls = ["first.csv", "second.csv"].map(|name| {
+                let file = within.path().join(name);
+                let flags = format!(
+                    "--machine {machine} -n {ranks} --universe {} --timeline {}",
+                    ranks + 3,
+                    file.display()
+                );
+                let output = run(&flags, &program, &[]);
+                let said = text(&output.stderr);
+                assert_eq!(output.status.code(), Some(0), "{flags}: {said}");
+                assert_eq!(text(&output.stdout), "spawn: right\n", "{flags}: {said}");
+                let wanted = format!("50 more processes are wanted, and 3 of {} ranks", ranks + 3);
+                assert_eq!(said.matches(&wanted).count(), 1, "{flags}: {said}");
+                fs::read_to_string(file).unwrap()
+            });
+            assert!(calls[0].contains(&format!("\n{ranks},MPI_Finalize,")));
+            assert_eq!(calls[0], calls[1], "{machine} {ranks}");
         }
+    }
+}
+
+/// The ends of processes that others have started.
+#[test]
+fn the_ends_of_later_processes_are_clear() {
+    let Some(program) = compiled("ends.c") else {
+        return;
+    };
+    let ends = program.display().to_string();
+    for (wanted, status, says) in [
+        (vec!["/bin/true"], 1, "in MPI_Comm_spawn at "),
+        (
+            vec!["/bin/false"],
+            1,
+            " ended with status 1 before MPI_Init\n",
+        ),
+        (
+            vec![&ends, "crash"],
+            1,
+            "sme: rank 3 was ended by SIGABRT\n",
+        ),
+        (vec![&ends, "abort"], 1, "sme: rank 3: MPI_Abort with 7\n"),
+        (
+            vec!["./none"],
+            1,
+            "sme: rank 0: MPI_Comm_spawn: command: ./none: there is no such program \
+             (MPI_ERR_SPAWN)\n",
+        ),
+        (vec![&ends, "well"], 0, "sme: 2 of 4 ranks on scc: "),
+    ] {
+        let arguments = [&["spawn"], &wanted[..]].concat();
+        let flags = "--machine scc -n 2 --universe 4";
+        let output = run(flags, &program, &arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{wanted:?}: {said}");
+        assert!(said.contains(says), "{wanted:?}: {said}");
     }
 }
 

@@ -231,11 +231,13 @@ async fn tell(
     const FINE: u8 = 0;
     const NO_PORT: u8 = 1;
     const NOT_STARTED: u8 = 2;
+    const NO_PROGRAM: u8 = 3;
     let (kind, mut rest) = match told {
         Ok(group) => (FINE, group),
         Err(fault) => {
-            let kind = match fault.class {
-                ErrorClass::Spawn => NOT_STARTED,
+            let kind = match (fault.class, fault.argument) {
+                (ErrorClass::Spawn, "command") => NO_PROGRAM,
+                (ErrorClass::Spawn, _) => NOT_STARTED,
                 _ => NO_PORT,
             };
             (kind, fault.text.into_owned().into_bytes())
@@ -250,6 +252,7 @@ async fn tell(
             overlap(group, &Made::from_bytes(rest))?;
             Ok(rest.to_vec())
         }
+        NO_PROGRAM => Err(Fault::new(ErrorClass::Spawn, "command", text())),
         NOT_STARTED => Err(Fault::new(ErrorClass::Spawn, "maxprocs", text())),
         _ => Err(no_port(text())),
     }
