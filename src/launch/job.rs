@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -371,6 +372,13 @@ impl Processes {
             return Err(failed(io::Error::other(interface::OF_OPEN_MPI)));
         }
         let library = library::laid_down().map_err(failed)?;
+        // The loader takes these for the ends of names in LD_PRELOAD.
+        let ends_name = |byte: &u8| b" :".contains(byte);
+        if start.intercepts_clocks && library.path().as_os_str().as_bytes().iter().any(ends_name) {
+            let why = "--intercept-clocks needs a directory for temporary files (TMPDIR) without \
+                       spaces and colons in its name";
+            return Err(failed(io::Error::other(why)));
+        }
         let slots = Slots::new(start.universe).map_err(failed)?;
         let state = State {
             running: vec![None; start.universe as usize],

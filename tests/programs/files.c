@@ -316,6 +316,30 @@ static void errors(void) {
     if (rank == 0) CHECK(MPI_File_delete("vectors", MPI_INFO_NULL) == MPI_SUCCESS);
 }
 
+/* Collective accesses with arguments that are wrong at the last rank, which stays in step. */
+static void uneven(void) {
+    MPI_File file = opened("uneven", MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE);
+    MPI_Status status;
+    MPI_Offset at;
+    int round, code, class, data = rank, last = rank == ranks - 1;
+    MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL);
+    for (round = 0; round < 3; round++) {
+        code = MPI_File_write_at_all(file, rank, &data, last ? -1 : 1, MPI_INT, &status);
+        MPI_Error_class(code, &class);
+        CHECK(class == (last ? MPI_ERR_COUNT : MPI_SUCCESS));
+        code = MPI_File_write_ordered(file, &data, 1, last ? MPI_DATATYPE_NULL : MPI_INT, &status);
+        MPI_Error_class(code, &class);
+        CHECK(class == MPI_ERR_TYPE);
+        MPI_File_get_position_shared(file, &at);
+        CHECK(at == 0);
+        CHECK(MPI_File_write_at_all(file, rank, &data, 1, MPI_INT, &status) == MPI_SUCCESS);
+        data = -1;
+        CHECK(MPI_File_read_at_all(file, rank, &data, 1, MPI_INT, &status) == MPI_SUCCESS);
+        CHECK(data == rank);
+    }
+    MPI_File_close(&file);
+}
+
 int main(int argc, char **argv) {
     int any;
     MPI_Init(&argc, &argv);
@@ -326,6 +350,7 @@ int main(int argc, char **argv) {
     subarrays();
     shared();
     errors();
+    uneven();
     MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (rank == 0 && !any) printf("files: right\n");
     MPI_Finalize();

@@ -313,6 +313,24 @@ fn clocks_tell_simulated_time_if_that_is_asked_for() {
     assert!(output.contains("WRONG"), "{output}");
 }
 
+/// The loader would leave out a library in such a directory, and the clocks be this computer's.
+#[test]
+fn clocks_are_intercepted_or_refused() {
+    let within = tempfile::tempdir().unwrap();
+    let directory = within.path().join("with a space");
+    fs::create_dir(&directory).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_sme"))
+        .args(["mpi", "run", "--intercept-clocks", "true"])
+        .env("TMPDIR", &directory)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("(TMPDIR) without spaces"), "{said}");
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
+}
+
 #[test]
 fn a_program_that_sleeps_for_too_long_is_ended() {
     let Some(program) = compiled("declared.c") else {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::arguments::Arguments;
+use super::arguments::{Arguments, Given};
 use super::rank::{Ended, Failure, Rank, SUCCESS};
 use super::request::Pending;
 use super::server::Server;
@@ -48,6 +48,16 @@ enum Ends {
     Later,
     /// In this call, of an access that has begun in another one.
     Now,
+}
+
+/// An access, as the arguments of one rank say.
+#[derive(Clone, Debug)]
+struct Access {
+    offset: i64,
+    given: Given,
+    bytes: u64,
+    /// The same in etypes, where they count.
+    etypes: u64,
 }
 
 impl Form {
@@ -95,46 +105,41 @@ impl<C: Channel> Server<'_, C> {
                 .with_file(handle, |object| object.file.joins(form.name));
             return self.rank.put_accessed(a, joins?);
         }
-        let offset = match form.pointer {
-            Pointer::Offset => a.number(),
-            _ => 0,
-        };
-        let given = a.buffer()?;
-        if given.is_in_place() {
-            let text = "buf: MPI_IN_PLACE is no buffer of a file's data";
-            return Err(Failure::new(ErrorClass::Buffer, text));
+        let own = self.rank.access(a, handle, form);
+        if !form.is_collective {
+            own.as_ref().map_err(Failure::clone)?;
         }
-        let bytes = given.buffer().bytes();
-        let (comm, opened, etypes) = self.rank.with_file(handle, |object| {
-            let file = &object.file;
-            if form.ends == Ends::Later {
-                file.check_whole()?;
-            }
-            let opened = Arc::clone(file.opened());
-            Ok((object.comm.clone(), opened, file.view().etypes(bytes)))
+        let (comm, opened) = self.rank.with_file(handle, |object| {
+            Ok((object.comm.clone(), Arc::clone(object.file.opened())))
         })?;
         let on = self.mpi.on(comm);
+        let bytes = own.as_ref().map_or(0, |access| access.bytes);
         let call = on.enters_file(&a.call.full_name, bytes).await?;
-        let start = match form.pointer {
-            Pointer::Offset => Ok(Start::Offset(offset)),
-            Pointer::Own => Ok(Start::Own),
-            Pointer::Shared => Ok(Start::Shared),
-            Pointer::Ordered => ordered(&call, &opened, on.rank(), etypes).await,
+        let start = match (form.pointer, &own) {
+            (Pointer::Ordered, own) => {
+                let etypes = own.as_ref().map_or(0, |access| access.etypes);
+                ordered(&call, &opened, on.rank(), (Failure::class_of(own), etypes)).await
+            }
+            (Pointer::Offset, Ok(access)) => Ok(Start::Offset(access.offset)),
+            (Pointer::Shared, _) => Ok(Start::Shared),
+            (Pointer::Own | Pointer::Offset, _) => Ok(Start::Own),
         };
-        let done = start.and_then(|start| {
-            self.rank.with_file(handle, |object| match form.writes {
+        // A rank whose arguments are wrong stays in step with the others.
+        let done = start.and_then(|start| match &own {
+            Err(_) => Ok(0),
+            Ok(Access { given, .. }) => self.rank.with_file(handle, |object| match form.writes {
                 true => object.file.write(start, &given.buffer()),
                 false => object.file.read(start, &mut given.room()),
-            })
+            }),
         });
         let meets = form.is_collective && form.pointer != Pointer::Ordered;
         let met = match meets && form.ends != Ends::ByRequest {
             true => call.meet().await,
             false => Ok(()),
         };
-        let done = call
-            .ends(done.and_then(|bytes| met.map(|()| bytes)))
-            .await?;
+        let ended = call.ends(done.and_then(|bytes| met.map(|()| bytes))).await;
+        own?;
+        let done = ended?;
         match form.ends {
             Ends::ByRequest => {
                 let request = Request::over(&on, accessed(done));
@@ -160,10 +165,9 @@ async fn ordered<C: Channel>(
     call: &FileCall<'_, C>,
     opened: &Opened,
     rank: u32,
-    etypes: Result<u64, Fault>,
+    (wrong, etypes): (Option<ErrorClass>, u64),
 ) -> Result<Start, Fault> {
-    let wrong = etypes.as_ref().err().map(|fault| fault.class);
-    let all = call.shares(wrong, etypes.unwrap_or_default()).await?;
+    let all = call.shares(wrong, etypes).await?;
     let sum = |etypes: &[u64]| {
         etypes
             .iter()
@@ -175,6 +179,40 @@ async fn ordered<C: Channel>(
 }
 
 impl Rank {
+    /// What an access to a file is to do, as far as this rank's arguments say.
+    fn access(
+        self: &Arc<Self>,
+        a: &mut Arguments<'_>,
+        handle: u64,
+        form: Form,
+    ) -> Result<Access, Failure> {
+        let offset = match form.pointer {
+            Pointer::Offset => a.number(),
+            _ => 0,
+        };
+        let given = a.buffer()?;
+        if given.is_in_place() {
+            let text = "buf: MPI_IN_PLACE is no buffer of a file's data";
+            return Err(Failure::new(ErrorClass::Buffer, text));
+        }
+        let bytes = given.buffer().bytes();
+        let etypes = self.with_file(handle, |object| {
+            if form.ends == Ends::Later {
+                object.file.check_whole()?;
+            }
+            match form.pointer {
+                Pointer::Ordered => object.file.view().etypes(bytes),
+                _ => Ok(0),
+            }
+        })?;
+        Ok(Access {
+            offset,
+            given,
+            bytes,
+            etypes,
+        })
+    }
+
     /// Ends a call that has accessed so many bytes with its status.
     fn put_accessed(&self, a: &mut Arguments<'_>, bytes: u64) -> Ended {
         let at = a.address();
