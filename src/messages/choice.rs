@@ -17,7 +17,8 @@ pub struct CallChoice {
 }
 
 impl CallChoice {
-    /// The call that it is, of `calls` in the order of their begins; of equally long ones the first.
+    /// The call that it is, of `calls` in the order of their begins: of equally long ones the
+    /// first.
     /// None where there is none.
     pub fn of(self, calls: &[(u32, ThreadCall)]) -> Option<(u32, ThreadCall)> {
         let is_one = |&&(rank, ended): &&(u32, ThreadCall)| {

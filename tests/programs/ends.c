@@ -1,4 +1,4 @@
-/* Ends as its argument says; with "spawn" and more starts two processes of a program, which end so. */
+/* Ends as its argument says; with "spawn" and a program starts two processes of that. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>

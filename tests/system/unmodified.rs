@@ -100,8 +100,9 @@ fn calls_give_what_they_must_on_every_machine() {
         return;
     };
     for machine in MACHINES {
-        for ranks in [1, 2, 5] {
-            let lines = lines(&format!("--machine {machine} -n {ranks}"), &program);
+        // With ranks on standby, too.
+        for (ranks, more) in [(1, ""), (2, ""), (5, ""), (3, "--universe 6")] {
+            let lines = lines(&format!("--machine {machine} -n {ranks} {more}"), &program);
             assert_eq!(lines.len(), ranks, "{machine}: {lines:?}");
             assert!(lines[0].starts_with("rank 0 of"), "{machine}: {lines:?}");
         }
@@ -353,8 +354,8 @@ fn csv_rows(path: &Path) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The steps of a critical path add up to what the timeline says of the call: of the longest, of the
-/// longest of a name and rank, and of the one with a number.
+/// The steps of a critical path add up to what the timeline says of the call: of the longest, of
+/// the longest of a name and rank, and of the one with a number.
 #[test]
 fn a_call_is_explained() {
     let Some(program) = compiled("../../examples/heat.c") else {

@@ -105,8 +105,8 @@ pub trait Program: Outside + Directory + fmt::Debug {
     fn allocator(&self) -> [u64; 2];
 
     /// Starts processes of each part of a program, on ranks of the job that have none; these ranks,
-    /// in the order of the parts. None, and none is started, if there are not so many ranks, but may
-    /// be when others have ended.
+    /// in the order of the parts. None, and no process, if there are not so many ranks, but may be
+    /// when others have ended.
     ///
     /// # Errors
     /// [`ErrorClass::Spawn`](crate::error::ErrorClass::Spawn) if so many cannot be started; none

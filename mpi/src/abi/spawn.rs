@@ -1,5 +1,5 @@
-//! Processes that are started later: the arguments of MPI_Comm_spawn and MPI_Comm_spawn_multiple, and
-//! what a process that has been started so does first.
+//! Processes that are started later: the arguments of MPI_Comm_spawn and MPI_Comm_spawn_multiple,
+//! and what a process that has been started so does first.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Ranks on standby: they are in the channel, and have a process only when a group starts one there.
-//! For jobs without daemons ([`crate::process`]): the rank that starts processes tells those on
-//! standby by messages.
+//! Ranks on standby: they are in the channel, and have a process only when a group starts one
+//! there. For jobs without daemons ([`crate::process`]): the rank that starts processes tells those
+//! on standby by messages.
 
 use std::collections::VecDeque;
 use std::future::Future;

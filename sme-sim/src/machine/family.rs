@@ -185,8 +185,8 @@ pub trait Readable: System {
     fn trace_from(&mut self, from: Time);
 
     /// Returns the chain of causes by which `end` was reached as late as it was: contiguous steps
-    /// from `start` to where the last thread reached it, the first step first. Variables are called what
-    /// `name` calls the places where they lie.
+    /// from `start` to where the last thread reached it, the first step first. `name` names the
+    /// variables at the places where they lie.
     ///
     /// The run must have been traced from a time before `start` on, so that what was under way then
     /// is known. Empty without a trace, and for an end that no thread has reached.

@@ -1,5 +1,5 @@
-//! The critical path of a span or a call ([`crate::observe::path`]) over the nodes' [`trace`](super::trace)s, and what
-//! each of its steps is called. Called for `sme barrier --explain`.
+//! The critical path of a span or a call ([`crate::observe::path`]) over the nodes'
+//! [`trace`](super::trace)s, and what each of its steps is called. Called for `sme barrier --explain`.
 
 use sme_memory::Place;
 
