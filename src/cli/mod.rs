@@ -53,6 +53,7 @@ mod signals;
 
 use crate::report::output::Output;
 use crate::report::stop::{Stop, one_line, to_stderr};
+use crate::report::temporary;
 
 use crate::distributed::{Crew, agreed};
 use crate::progress;
@@ -103,7 +104,8 @@ fn with_stack<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> T 
 fn ended(done: Result<(), Stop>) -> u8 {
     let stop = match done {
         Ok(()) => return 0,
-        Err(stop) => stop,
+        // A signal that ends the program has its own line, and takes files away meanwhile.
+        Err(stop) => temporary::unless_ending(|| stop),
     };
     match &stop {
         Stop::Unread => {}

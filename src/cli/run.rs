@@ -259,7 +259,7 @@ impl RunJob {
             }
             Ok(())
         };
-        if let Err(error) = moved() {
+        if let Err(error) = temporary::unless_ending(moved) {
             self.scratch.disable_cleanup(true);
             temporary::keep(&scratch);
             let (out, kept) = (self.out.display(), scratch.display());

@@ -54,8 +54,21 @@ pub fn keep(path: &Path) {
     MADE.lock().retain(|made| made != path);
 }
 
-/// Removes all unfinished files, for a program that ends now.
+/// Locked while results are put in their places, and for ever once the program ends.
+static GATE: Mutex<()> = Mutex::new(());
+
+/// Does something that a program which a signal ends must do to its end or not at all: it does not
+/// return if the program ends.
+pub fn unless_ending<T>(does: impl FnOnce() -> T) -> T {
+    let _gate = GATE.lock();
+    does()
+}
+
+/// Removes all unfinished files, for a program that ends now. What [`unless_ending`] has begun it
+/// lets end.
 pub fn remove_all() {
+    // Other threads, which miss their files now, must not put what is left in its place.
+    std::mem::forget(GATE.lock());
     remove(|_| true);
 }
 

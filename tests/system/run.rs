@@ -533,6 +533,47 @@ fn a_signal_leaves_nothing() {
     assert_eq!(names(root), ["long.toml"]);
 }
 
+/// Nor does one whose points, which miss their files then, end at once: whenever the signal comes.
+#[cfg(unix)]
+#[test]
+fn a_signal_between_short_points_leaves_nothing() {
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    for delay in 0..12 {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        fs::write(
+            root.join("short.toml"),
+            "[[runs]]\nrows = 'a.csv'\ncommand = 'barrier'\n\
+             flags = { episodes = 1, nodes = [2, 3, 4], seed = [1, 2, 3, 4, 5, 6, 7, 8, 9], \
+             timeline = 't{point}.pftrace' }",
+        )
+        .unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_sme"))
+            .args(["run", "short.toml"])
+            .current_dir(root)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let has_begun = || names(root).iter().any(|name| name.starts_with('.'));
+        while !has_begun() && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        std::thread::sleep(Duration::from_millis(3 * delay));
+        let signal = Command::new("kill").arg(child.id().to_string()).status();
+        let was_there = signal.unwrap().success();
+        let ended = child.wait().unwrap();
+        match names(root).contains(&"short".to_owned()) {
+            // It was too late.
+            true => assert!(root.join("short/manifest.json").exists(), "{delay}"),
+            false => assert!(was_there && ended.code().is_none(), "{delay}: {ended}"),
+        }
+        assert!(!has_begun(), "{delay}: {:?}", names(root));
+    }
+}
+
 /// The chapter shows the example as it is.
 #[test]
 fn the_chapter_shows_the_example() {
