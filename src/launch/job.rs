@@ -12,7 +12,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread::{self, JoinHandle};
 
 use parking_lot::Mutex;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, waitid, waitpid,
+};
 use sme_mpi::abi::process::Services;
 use sme_mpi::abi::program::Part;
 use sme_mpi::error::{ErrorClass, Fault};
@@ -260,7 +262,7 @@ impl Shared {
             }
             command.env("LD_PRELOAD", all);
         }
-        if rank > 0 {
+        if rank > 0 || begins.directory.is_some() {
             command.stdin(Stdio::null());
         }
         if start.has_prefix {
@@ -270,34 +272,45 @@ impl Shared {
         if state.is_stopped {
             return Err(io::Error::other("the job has ended"));
         }
-        let mut child = command.spawn()?;
-        state.running[rank as usize] = Pid::from_raw(child.id() as i32);
+        let child = command.spawn()?;
+        let process = Pid::from_raw(child.id() as i32);
+        state.running[rank as usize] = process;
         state.has_ended[rank as usize] = false;
         drop(state);
-        let outputs = [
-            child
-                .stdout
-                .take()
-                .map(|from| prefixed(from, io::stdout(), rank)),
-            child
-                .stderr
-                .take()
-                .map(|from| prefixed(from, io::stderr(), rank)),
-        ];
-        let shared = Arc::clone(self);
-        let watch = move || watches(&shared, rank, child, outputs);
-        let watcher = thread::Builder::new()
-            .stack_size(STACK_BYTES)
-            .spawn(watch)?;
+        let watcher = self.watched(rank, child).inspect_err(|_| {
+            let mut state = self.state.lock();
+            state.running[rank as usize] = None;
+            state.has_ended[rank as usize] = true;
+            if let Some(process) = process {
+                // It has not been waited for, and so no other process has its number.
+                let _ = kill_process(process, Signal::KILL);
+                let _ = waitpid(Some(process), WaitOptions::empty());
+            }
+        })?;
         let mut watchers = self.watchers.lock();
         watchers.retain(|watcher| !watcher.is_finished());
         watchers.push(watcher);
         Ok(())
     }
 
+    /// A thread that watches the process of a rank.
+    ///
+    /// # Errors
+    /// There are no more threads.
+    fn watched(self: &Arc<Self>, rank: u32, mut child: Child) -> io::Result<JoinHandle<()>> {
+        let from = child.stdout.take();
+        let stdout = from.map(|from| prefixed(from, io::stdout(), rank));
+        let from = child.stderr.take();
+        let stderr = from.map(|from| prefixed(from, io::stderr(), rank));
+        let outputs = [stdout.transpose()?, stderr.transpose()?];
+        let shared = Arc::clone(self);
+        let watch = move || watches(&shared, rank, child, outputs);
+        thread::Builder::new().stack_size(STACK_BYTES).spawn(watch)
+    }
+
     /// Starts processes of each part of a program for the process of this number, on ranks that
-    /// have none; these ranks, in the order of the parts. None if there may be so many when others
-    /// have ended.
+    /// have none; returns these ranks, in the order of the parts. It starts none, and returns
+    /// `None`, if there are not enough such ranks, but may be when other processes have ended.
     ///
     /// # Errors
     /// [`ErrorClass::Spawn`] if there are not so many ranks, or a program is not there; none is
@@ -308,11 +321,12 @@ impl Shared {
         parts: &[Part],
     ) -> Result<Option<Vec<u32>>, Fault> {
         let fault = |text| Fault::new(ErrorClass::Spawn, "command", text);
-        let places: Result<Vec<Place>, Fault> = parts.iter().map(|part| place(by, part)).collect();
-        let places = places?;
         let counts = parts.iter().map(|part| part.count);
         let count = counts.clone().fold(0, u32::saturating_add);
         let universe = self.setting.start.universe;
+        if self.state.lock().is_stopped {
+            return Err(fault("the job has ended".to_owned()));
+        }
         let ranks = match self.takes(count) {
             Ok(ranks) => ranks,
             Err(most) if most >= count as usize => return Ok(None),
@@ -325,6 +339,10 @@ impl Shared {
                 return Err(Fault::new(ErrorClass::Spawn, "maxprocs", text));
             }
         };
+        let places: Result<Vec<Place>, Fault> = parts.iter().map(|part| place(by, part)).collect();
+        let places = places.inspect_err(|_| {
+            self.leaves(&ranks);
+        })?;
         let each = places.iter().zip(counts);
         let each = each.flat_map(|(place, count)| std::iter::repeat_n(place, count as usize));
         for (&rank, place) in ranks.iter().zip(each) {
@@ -477,8 +495,8 @@ fn prefixed(
     from: impl Read + Send + 'static,
     mut to: impl Write + Send + 'static,
     rank: u32,
-) -> JoinHandle<()> {
-    thread::spawn(move || {
+) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().spawn(move || {
         let mut from = BufReader::new(from);
         let mut line = Vec::new();
         while from

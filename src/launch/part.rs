@@ -6,6 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Access, access};
 use sme_mpi::abi::program::Part;
 use sme_mpi::error::{ErrorClass, Fault};
 
@@ -43,7 +44,8 @@ pub fn place(by: u32, part: &Part) -> Result<Place, Fault> {
         let text = format!("{}: {why}", command.display());
         Fault::new(ErrorClass::Spawn, "command", text)
     };
-    let program = candidates.find(|path| path.is_file());
+    let is_program = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
+    let program = candidates.find(is_program);
     let program = program.ok_or_else(|| wrong("there is no such program"))?;
     if interface::is_for_open_mpi(program.as_os_str()) {
         return Err(wrong(interface::OF_OPEN_MPI));
@@ -65,6 +67,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 
@@ -75,6 +78,8 @@ mod tests {
         let (inner, program) = (root.path().join("inner"), root.path().join("inner/child"));
         fs::create_dir(&inner).unwrap();
         fs::write(&program, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(root.path().join("child"), "no program").unwrap();
         let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
         let part = |command: &str, directory: &Path, path: Option<&str>| Part {
             command: command.as_bytes().to_vec(),

@@ -226,7 +226,10 @@ impl Program for RankProcess {
         match self.slot.said.load(Relaxed) {
             RETURNED => Ok(Heard::Returned(self.slot.result.load(Relaxed))),
             CALLS => Ok(Heard::Calls(self.asked())),
-            _ => Err(Gone),
+            said => {
+                self.abort(1, format!("the process says {said}, which means nothing"));
+                Err(Gone)
+            }
         }
     }
 

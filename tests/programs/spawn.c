@@ -110,6 +110,10 @@ int main(int argc, char **argv)
                           MPI_ERRCODES_IGNORE);
     MPI_Error_class(code, &class);
     CHECK(class == MPI_ERR_SPAWN);
+    code = MPI_Comm_spawn(program, zero, 0, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children,
+                          MPI_ERRCODES_IGNORE);
+    MPI_Error_class(code, &class);
+    CHECK(class == MPI_ERR_SPAWN);
     code = MPI_Comm_spawn("./there-is-none", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
                           &children, codes);
     MPI_Error_class(code, &class);

@@ -132,7 +132,6 @@ fn ranks_may_wait_for_each_other_by_other_means() {
     assert_eq!(warned.count(), 1, "{said}");
 }
 
-/// The programs write into a directory of their own, and leave nothing there.
 /// Processes that others start, on every machine, and again on ranks whose processes have ended.
 #[test]
 fn processes_start_others() {
@@ -200,6 +199,7 @@ fn the_ends_of_later_processes_are_clear() {
     }
 }
 
+/// The programs write into a directory of their own, and leave nothing there.
 #[test]
 fn files_give_what_they_must() {
     for (source, says) in [("files.c", "files: right"), ("files.f90", " files read")] {

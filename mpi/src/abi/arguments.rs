@@ -40,6 +40,17 @@ pub(super) struct Given {
     is_in_place: bool,
 }
 
+impl Out {
+    /// The place behind so many numbers.
+    pub(super) fn behind(self, numbers: u64) -> Self {
+        let bytes = numbers.wrapping_mul(self.width as u64);
+        Self {
+            address: self.address.wrapping_add(bytes),
+            ..self
+        }
+    }
+}
+
 impl Given {
     /// A buffer of the process of `rank`.
     pub(super) fn new(rank: &Arc<Rank>, address: u64, count: i64, datatype: &Datatype) -> Self {

@@ -1,5 +1,7 @@
 //! The time that passes in a program between its calls of MPI, and the clock that it reads.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use super::program::{Asked, Beside, Gone, Program};
 use super::rank::{Ended, Failure, SUCCESS};
 use super::server::{Compute, Server};
@@ -41,8 +43,10 @@ impl<C: Channel> Server<'_, C> {
     /// The time is longer than a rank may compute: the job is ended.
     pub(super) async fn passes(&mut self, ps: u64) -> Result<(), Failure> {
         let most = MOST_PS / u64::from(self.mpi.channel().ranks().max(1));
-        self.passed_ps = self.passed_ps.saturating_add(ps);
-        if self.passed_ps > most {
+        // The rank's alone.
+        let passed_ps = self.mpi.passed_ps.load(Relaxed).saturating_add(ps);
+        self.mpi.passed_ps.store(passed_ps, Relaxed);
+        if passed_ps > most {
             let hours = most as f64 / 3600e12;
             let why = format!("the program computes or sleeps for more than {hours:.1} hours");
             self.rank.program.abort(1, why);

@@ -104,9 +104,9 @@ pub trait Program: Outside + Directory + fmt::Debug {
     /// The functions `malloc` and `free` of the process.
     fn allocator(&self) -> [u64; 2];
 
-    /// Starts processes of each part of a program, on ranks of the job that have none; these ranks,
-    /// in the order of the parts. None, and no process, if there are not so many ranks, but may be
-    /// when others have ended.
+    /// Starts processes of each part of a program, on ranks of the job that have none; returns
+    /// these ranks, in the order of the parts. It starts no process, and returns `None`, if there
+    /// are not enough such ranks, but may be when other processes have ended.
     ///
     /// # Errors
     /// [`ErrorClass::Spawn`](crate::error::ErrorClass::Spawn) if so many cannot be started; none

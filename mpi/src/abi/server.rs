@@ -47,8 +47,6 @@ pub(super) struct Server<'m, C> {
     /// The room for buffered sends that the program has attached: to a communicator, to a session,
     /// or (0) to the process.
     pub(super) attached: FxHashMap<u64, (u64, u64)>,
-    /// The time for which the program has computed or slept, in picoseconds.
-    pub(super) passed_ps: u64,
     /// The way to those that have had the process started, until it has met them.
     pub(super) begun: Option<Begun>,
 }
@@ -76,7 +74,6 @@ pub async fn serve<C: Channel>(
         is_finalized: false,
         threads: 0,
         attached: FxHashMap::default(),
-        passed_ps: 0,
         begun,
     };
     server.begins();

@@ -14,6 +14,12 @@ use crate::info::Info;
 /// The most texts of a list, or parts of a program.
 const MOST: usize = 1 << 16;
 
+/// The most bytes of all names and arguments of a program: those that Linux takes.
+const MOST_BYTES: usize = 2 << 20;
+
+/// Codes of errors that are written at a time: the program may ask for more than it has room for.
+const PIECE: u64 = 1024;
+
 impl<C: Channel> Server<'_, C> {
     /// MPI_Comm_spawn, MPI_Comm_spawn_multiple.
     pub(super) async fn spawn(&mut self, a: &mut Arguments<'_>) -> Ended {
@@ -24,8 +30,8 @@ impl<C: Channel> Server<'_, C> {
         let parts = match (root == comm.rank(), is_one) {
             // The other ranks' arguments say nothing.
             (false, _) => Ok(Vec::new()),
-            (true, true) => part(a).map(|part| vec![part]),
-            (true, false) => parts(a),
+            (true, true) => part(a).map(|part| vec![part]).and_then(checked),
+            (true, false) => parts(a).and_then(checked),
         };
         a.goes_to(place + 1);
         let (_, object) = a.comm_object()?;
@@ -47,12 +53,18 @@ impl<C: Channel> Server<'_, C> {
             false => on.spawn_multiple(&starter, &counts, root).await,
         };
         let (code, count) = match &made {
-            Ok(made) => (0, made.handle().peers().size()),
+            Ok(made) => (0, made.handle().peers().size().into()),
             // The other ranks have not been told of how many processes.
-            Err(error) => (self.rank.code(error.class), counts.iter().sum()),
+            Err(error) => {
+                let count = counts.iter().map(|&count| u64::from(count)).sum();
+                (self.rank.code(error.class), count)
+            }
         };
         if codes.address != 0 {
-            a.put_all(codes, &vec![code; count as usize])?;
+            for begin in (0..count).step_by(PIECE as usize) {
+                let piece = vec![code; PIECE.min(count - begin) as usize];
+                a.put_all(codes.behind(begin), &piece)?;
+            }
         }
         self.made(a, at, Some(made?), object.object.handler)?;
         SUCCESS
@@ -73,11 +85,22 @@ impl<C: Channel> Server<'_, C> {
     }
 }
 
+/// The parts of a program that has a process.
+fn checked(parts: Vec<Part>) -> Result<Vec<Part>, Failure> {
+    match parts.iter().all(|part| part.count == 0) {
+        true => {
+            let text = "maxprocs: no process is wanted";
+            Err(Failure::new(ErrorClass::Arg, text))
+        }
+        false => Ok(parts),
+    }
+}
+
 /// The part of a program that the first four arguments of MPI_Comm_spawn describe.
 fn part(a: &mut Arguments<'_>) -> Result<Part, Failure> {
     let (command, arguments) = (a.address(), a.address());
     let (count, info) = (a.number(), a.info()?);
-    described(a.rank, (command, arguments), count, &info)
+    described(a.rank, (command, arguments), (count, &info), &mut 0)
 }
 
 /// The parts that the first five arguments of MPI_Comm_spawn_multiple describe: their number, and
@@ -99,19 +122,22 @@ fn parts(a: &mut Arguments<'_>) -> Result<Vec<Part>, Failure> {
     let infos = a.handles_at(infos, all)?;
     let texts = commands.into_iter().zip(arguments);
     let all = texts.zip(counts).zip(infos);
+    let mut bytes = 0;
     all.map(|(((command, arguments), count), info)| {
         let info = a.info_behind(info)?;
-        described(rank, (command as u64, arguments as u64), count, &info)
+        let texts = (command as u64, arguments as u64);
+        described(rank, texts, (count, &info), &mut bytes)
     })
     .collect()
 }
 
-/// The part of a program whose name is at an address and its arguments at another one.
+/// The part of a program whose name is at an address and its arguments at another one; the parts
+/// before it have so many bytes.
 fn described(
     rank: &Rank,
     (command, arguments): (u64, u64),
-    count: i64,
-    info: &Info,
+    (count, info): (i64, &Info),
+    bytes: &mut usize,
 ) -> Result<Part, Failure> {
     let count = u32::try_from(count).map_err(|_| {
         let text = format!("maxprocs: {count} processes are not possible");
@@ -119,17 +145,30 @@ fn described(
     })?;
     let value = |key| Ok::<_, Failure>(info.get(key)?.map(|value| value.as_bytes().to_vec()));
     Ok(Part {
-        command: rank.bytes_of_string(command)?,
-        arguments: texts(rank, arguments)?,
+        command: text(rank, command, bytes)?,
+        arguments: texts(rank, arguments, bytes)?,
         count,
         directory: value("wdir")?,
         path: value("path")?,
     })
 }
 
+/// The text at an address, behind so many bytes of others.
+fn text(rank: &Rank, address: u64, bytes: &mut usize) -> Result<Vec<u8>, Failure> {
+    let text = rank.bytes_of_string(address)?;
+    *bytes += text.len() + 1;
+    match *bytes > MOST_BYTES {
+        true => {
+            let text = format!("argv: the program and its arguments are longer than {MOST_BYTES}");
+            Err(Failure::new(ErrorClass::Arg, text + " bytes"))
+        }
+        false => Ok(text),
+    }
+}
+
 /// The texts whose addresses are at an address, with a null pointer behind them; none without such
 /// a list.
-fn texts(rank: &Rank, list: u64) -> Result<Vec<Vec<u8>>, Failure> {
+fn texts(rank: &Rank, list: u64, bytes: &mut usize) -> Result<Vec<Vec<u8>>, Failure> {
     let mut texts = Vec::new();
     if list == 0 {
         return Ok(texts);
@@ -138,7 +177,7 @@ fn texts(rank: &Rank, list: u64) -> Result<Vec<Vec<u8>>, Failure> {
         let at = list.wrapping_add(8 * texts.len() as u64);
         match rank.numbers(at, 1, 8)?[..] {
             [0] | [] => return Ok(texts),
-            [text, ..] => texts.push(rank.bytes_of_string(text as u64)?),
+            [address, ..] => texts.push(text(rank, address as u64, bytes)?),
         }
     }
     let text = "argv: a list without an end";

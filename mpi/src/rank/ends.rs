@@ -27,7 +27,7 @@ impl<C: Channel> Mpi<C> {
         let site = Location::caller();
         async move {
             let entered = self.enter("MPI_Finalize", None, 0).await?;
-            self.own.attributes().delete_all();
+            self.own_comm().attributes().delete_all();
             self.ports.lock().close_all(&self.device);
             let is_drained = || self.is_drained();
             self.until(site, is_drained).await;

@@ -50,6 +50,7 @@ mod worlds;
 
 use std::panic::Location;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use parking_lot::{Mutex, RwLock};
 
@@ -153,29 +154,33 @@ pub struct Mpi<C> {
     channel: C,
     device: Arc<Device>,
     worlds: RwLock<Worlds>,
-    own: Comm,
     existing: Existing,
     ports: Arc<Mutex<Ports>>,
     orders: Arc<Mutex<Orders>>,
     choice: RwLock<Choice>,
     calls: Calls,
+    /// The time for which the rank's programs have computed or slept, in picoseconds.
+    pub(crate) passed_ps: AtomicU64,
 }
 
-/// The communicators that a rank has from the beginning, beside that of itself.
+/// The communicators that a rank has from the beginning.
 #[derive(Debug)]
 struct Worlds {
     world: Comm,
     local: Comm,
+    /// That of itself.
+    own: Comm,
     /// That with the group that has had the world started.
     parent: Option<Comm>,
 }
 
 impl Worlds {
     /// A world without ranks outside, and without a parent.
-    fn alone(world: Comm) -> Self {
+    fn alone(world: Comm, own: Comm) -> Self {
         Self {
             local: world.clone(),
             world,
+            own,
             parent: None,
         }
     }
@@ -197,6 +202,13 @@ impl<C> Clone for Communicator<'_, C> {
     }
 }
 
+/// The communicator of a rank alone, with this context.
+fn alone(rank: u32, context: u64) -> Comm {
+    // One rank is not there twice.
+    let group = Group::from_world_ranks(vec![rank]).unwrap_or(Group::empty());
+    Comm::new(context, group, 0)
+}
+
 /// The number of the context of a rank's own communicator, among those that it makes.
 const OWN_COUNT: u32 = 1;
 
@@ -215,11 +227,7 @@ impl<C: Channel> Mpi<C> {
             // The first rank outside makes no other with this count.
             false => Comm::new(context((inside, 0), 0), Group::world(ranks), rank),
         };
-        let worlds = Worlds {
-            local,
-            ..Worlds::alone(world)
-        };
-        Self::with(channel, worlds, 0)
+        Self::with(channel, (world, local), 0)
     }
 
     /// The rank that has `channel`, in a world of these ranks of the channel, which all of them
@@ -245,27 +253,30 @@ impl<C: Channel> Mpi<C> {
         };
         // The first rank makes no other with this count.
         let world = Comm::new(context((first, birth), 0), group, me);
-        Ok(Self::with(channel, Worlds::alone(world), birth))
+        Ok(Self::with(channel, (world.clone(), world), birth))
     }
 
-    fn with(channel: C, worlds: Worlds, birth: u32) -> Self {
+    fn with(channel: C, (world, local): (Comm, Comm), birth: u32) -> Self {
         let (rank, ranks) = (channel.rank(), channel.ranks());
-        // One rank is not there twice.
-        let own = Group::from_world_ranks(vec![rank]).unwrap_or(Group::empty());
         let transfers = channel.transfers().map(Transfers::abilities);
         let device = Device::new((rank, ranks), channel.eager_bytes(), transfers);
         let device = Arc::new(device.born(birth));
         channel.serves(Pending(Arc::clone(&device)));
+        let own = alone(rank, context(device.maker(), OWN_COUNT));
+        let worlds = Worlds {
+            local,
+            ..Worlds::alone(world, own)
+        };
         Self {
             ports: Ports::of(&device),
             orders: Orders::of(&device),
             channel,
-            own: Comm::new(context(device.maker(), OWN_COUNT), own, 0),
             device,
             worlds: RwLock::new(worlds),
             existing: Existing::default(),
             choice: RwLock::default(),
             calls: Calls::default(),
+            passed_ps: AtomicU64::new(0),
         }
     }
 
@@ -289,14 +300,18 @@ impl<C: Channel> Mpi<C> {
     /// Returns whether it is one of those that are there from the beginning to the end.
     fn is_predefined(&self, comm: &Comm) -> bool {
         let worlds = self.worlds.read();
-        [&worlds.world, &worlds.local, &self.own]
+        [&worlds.world, &worlds.local, &worlds.own]
             .iter()
             .any(|of| comm.is(of))
     }
 
     /// The communicator of this rank alone (MPI_COMM_SELF).
     pub fn own(&self) -> Communicator<'_, C> {
-        self.on(self.own.clone())
+        self.on(self.own_comm())
+    }
+
+    fn own_comm(&self) -> Comm {
+        self.worlds.read().own.clone()
     }
 
     pub(crate) fn on(&self, comm: Comm) -> Communicator<'_, C> {

@@ -51,7 +51,7 @@ impl<C: Channel> Mpi<C> {
     ) -> Result<(), MpiError> {
         let entered = self.enter("MPI_Publish_name", None, 0).await?;
         let published = names.publish(service, port).await;
-        self.close(entered, &self.own, published).await
+        self.close(entered, &self.own_comm(), published).await
     }
 
     /// The port that is published under the name of a service (MPI_Lookup_name).
@@ -65,7 +65,7 @@ impl<C: Channel> Mpi<C> {
     ) -> Result<String, MpiError> {
         let entered = self.enter("MPI_Lookup_name", None, 0).await?;
         let port = names.look_up(service).await;
-        self.close(entered, &self.own, port).await
+        self.close(entered, &self.own_comm(), port).await
     }
 
     /// Takes it back (MPI_Unpublish_name).
@@ -80,7 +80,7 @@ impl<C: Channel> Mpi<C> {
     ) -> Result<(), MpiError> {
         let entered = self.enter("MPI_Unpublish_name", None, 0).await?;
         let struck = names.unpublish(service, port).await;
-        self.close(entered, &self.own, struck).await
+        self.close(entered, &self.own_comm(), struck).await
     }
 
     /// Opens a port, to which others can connect; its name (MPI_Open_port).
@@ -93,7 +93,7 @@ impl<C: Channel> Mpi<C> {
         let number = self.ports.lock().open();
         let rank = self.device().rank();
         let name = Port { rank, number }.name();
-        self.close(entered, &self.own, Ok(name)).await
+        self.close(entered, &self.own_comm(), Ok(name)).await
     }
 
     /// Closes it again: groups that want to connect are refused (MPI_Close_port).
@@ -105,7 +105,7 @@ impl<C: Channel> Mpi<C> {
         let device = self.device();
         let port = Port::named(name, self.channel.ranks());
         let closed = port.and_then(|port| self.ports.lock().close(port, device));
-        self.close(entered, &self.own, closed).await
+        self.close(entered, &self.own_comm(), closed).await
     }
 }
 

@@ -99,11 +99,13 @@ impl<C: Channel> Mpi<C> {
         let (rank, begin) = (self.device.rank(), begin.min(self.channel.ranks()));
         let mut worlds = self.worlds.write();
         let context = worlds.world.made_context();
-        *worlds = match rank < begin {
-            true => Worlds::alone(Comm::new(context, Group::world(begin), rank)),
+        let own = worlds.own.clone();
+        let world = match rank < begin {
+            true => Comm::new(context, Group::world(begin), rank),
             // No world until there is a process.
-            false => Worlds::alone(self.own.clone()),
+            false => own.clone(),
         };
+        *worlds = Worlds::alone(world, own);
     }
 
     /// Waits on standby until a process begins here, whose world the rank's world is then; none if
@@ -120,7 +122,9 @@ impl<C: Channel> Mpi<C> {
                 let Some(world) = self.world_of(world) else {
                     continue;
                 };
-                *self.worlds.write() = Worlds::alone(world);
+                // Nothing that the process before it has left matches messages of this one.
+                let own = super::alone(self.device.rank(), fresh(&self.device));
+                *self.worlds.write() = Worlds::alone(world, own);
                 // The process before it may have left its own room behind.
                 self.device.detach();
                 let work = [(Work::Fork, 1), (Work::Exec, 1)];
@@ -152,9 +156,9 @@ impl<C: Channel> Mpi<C> {
         }
     }
 
-    /// The way to start processes on ranks on standby: `chooses` says on which, of so many
-    /// processes of each part of a program, or none if enough ranks may soon be on standby. Those
-    /// of processes that end are: it is asked again for a second.
+    /// The way to start processes on ranks on standby. `chooses` is given the number of processes
+    /// of each part of a program, and returns the ranks for them; `None` if there are not enough,
+    /// but may be when other processes have ended. It is asked again then, for a simulated second.
     pub fn on_standby<F>(&self, chooses: F) -> OnStandby<'_, C, F>
     where
         F: Fn(&[u32]) -> Result<Option<Vec<u32>>, Fault> + Send + Sync,

@@ -164,7 +164,7 @@ impl<C: Channel> Mpi<C> {
         let mut worlds = self.worlds.write();
         *worlds = Worlds {
             parent: worlds.parent.take(),
-            ..Worlds::alone(world)
+            ..Worlds::alone(world, worlds.own.clone())
         };
         Ok(())
     }

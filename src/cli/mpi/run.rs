@@ -257,11 +257,7 @@ impl MpiJob for Run {
                 false => write_calls(output, &observed.calls)?,
             }
         }
-        if self.call.is_some() && observed.explained.is_none() {
-            let why = "the program has made no such call, or the library none with this name";
-            return Err(Stop::Failed(format!("--explain: {why}")));
-        }
-        if let (Some(output), Some(file)) = (path, &self.explain_to) {
+        if let (Some(output), Some(file), Some(_)) = (path, &self.explain_to, observed.explained) {
             let format = Format::of_file(file).unwrap_or(Format::Csv);
             explain::write(output, &observed.critical_path, format)?;
         }
@@ -295,6 +291,10 @@ impl MpiJob for Run {
             observed.messages,
             begin.elapsed().as_secs_f64()
         ));
+        if self.call.is_some() && observed.explained.is_none() {
+            let why = "the program has made no such call, or the library none with this name";
+            return Err(Stop::Failed(format!("--explain: {why}")));
+        }
         Ok(())
     }
 }

@@ -24,7 +24,7 @@ macro_rules! spawns {
         ) {
             let (comm, root) = (number(comm), number(root));
             let is_root = is_root(comm, root);
-            let command = Text::new(command, if is_root { command_length } else { 0 });
+            let command = Text::trimmed(command, if is_root { command_length } else { 0 });
             // The other ranks' arguments say nothing.
             let arguments = match is_root {
                 true => List::until_blank(arguments, argument_length, argument_length),
@@ -58,7 +58,7 @@ macro_rules! spawns {
                 false => 0,
             };
             let places = 0..usize::try_from(count as i32).unwrap_or(0);
-            let command = |i| Text::new(commands + i * command_length, command_length);
+            let command = |i| Text::trimmed(commands + i * command_length, command_length);
             let programs = List::new(places.clone().map(command).collect());
             // The arguments of a program are a row of an array, which lies in memory by columns.
             let row = |i| {
@@ -127,7 +127,7 @@ impl List {
         if place(at) == 0 {
             return Self::none();
         }
-        let texts = (0..).map(|i| Text::new(at + i * distance, length));
+        let texts = (0..).map(|i| Text::trimmed(at + i * distance, length));
         Self::new(texts.take_while(|text| !text.is_blank()).collect())
     }
 
