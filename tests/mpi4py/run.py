@@ -7,9 +7,9 @@
 The interpreter that runs this must have mpi4py (its wheel, for MPICH's interface) and numpy;
 --tests names the directory of tests in mpi4py's source archive of the same version. Each module is
 run on its own, so that one that does not end stops no other; with --quick, the modules that take
-seconds are run together. Tests whose reason begins with "not run" are left out. The status is 1 if
-a test fails that failures.txt does not name, if one that it names fails nowhere, or if a run does
-not end well.
+seconds are run together, and those that start processes on two ranks at most. Tests whose reason
+begins with "not run" are left out. The status is 1 if a test fails that failures.txt does not name,
+if one that it names fails nowhere, or if a run does not end well.
 """
 
 import argparse
@@ -31,6 +31,9 @@ LONG = """
 # These start processes, and run apart from all others with so many ranks in all.
 STARTING = ["spawn"]
 UNIVERSE = 32
+
+# More ranks than these have so many processes started that it takes minutes.
+FEW = 2
 
 LINE = re.compile(r"^\[(\d+)\] (.*)$")
 FAILURE = re.compile(r"^(?:ERROR|FAIL|UNEXPECTED SUCCESS): (\w+) \(([\w.]+)\)")
@@ -167,6 +170,8 @@ def main():
             left_out = patterns(known, machine, ranks, are_run=False)
             expected = patterns(known, machine, ranks, are_run=True)
             for modules in runs:
+                if arguments.quick and ranks > FEW and modules[0] in STARTING:
+                    continue
                 outcome = run(arguments, machine, ranks, modules, left_out)
                 tests += max(outcome.tests.values(), default=0)
                 failures |= outcome.failures
