@@ -1,5 +1,6 @@
-/* How fast MPI calls are simulated: in each round every rank makes three calls, and sends one message
- * round a ring. Its argument is the number of rounds. Prints wall time, not simulated time. */
+/* Measures how fast MPI calls are simulated: in each round every rank makes three calls, and sends
+ * one message round a ring. Its argument is the number of rounds. Prints wall time, not simulated
+ * time. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

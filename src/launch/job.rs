@@ -101,9 +101,7 @@ struct State {
     has_ended: Vec<bool>,
     /// The ranks without a process, on which others can start one.
     free: BTreeSet<u32>,
-    /// The ranks that have a process, or have had one and not left yet.
-    living: BTreeSet<u32>,
-    /// Those among them whose processes others have started.
+    /// Those that are not free and whose processes others have started.
     later: BTreeSet<u32>,
     wrong: Option<Wrong>,
     is_stopped: bool,
@@ -154,7 +152,6 @@ impl Shared {
         }
         let ranks: Vec<u32> = state.free.iter().copied().take(count as usize).collect();
         state.free.retain(|rank| !ranks.contains(rank));
-        state.living.extend(&ranks);
         state.later.extend(&ranks);
         Ok(ranks)
     }
@@ -162,12 +159,9 @@ impl Shared {
     /// Gives ranks back whose processes have ended; whether no rank has a process any more.
     pub fn leaves(&self, ranks: &[u32]) -> bool {
         let mut state = self.state.lock();
-        for rank in ranks {
-            state.free.insert(*rank);
-            state.living.remove(rank);
-            state.later.remove(rank);
-        }
-        state.living.is_empty()
+        state.free.extend(ranks);
+        state.later.retain(|rank| !ranks.contains(rank));
+        state.free.len() == state.running.len()
     }
 
     fn goes_wrong(&self, wrong: Wrong) {
@@ -402,7 +396,6 @@ impl Processes {
             running: vec![None; start.universe as usize],
             has_ended: vec![false; start.universe as usize],
             free: (start.ranks..start.universe).collect(),
-            living: (0..start.ranks).collect(),
             ..State::default()
         };
         let shared = Arc::new(Shared {

@@ -68,6 +68,7 @@ pub fn run(
     let ran = job.run_mpi(observe, move |mpi, _| {
         let shared = Arc::clone(&shared);
         async move {
+            // Without ranks on standby there is none to tell of the end.
             match begin == mpi.channel().ranks() {
                 true => lives(&mpi, &shared, compute, None).await,
                 false => goes_on(&mpi, &shared, compute, begin).await,

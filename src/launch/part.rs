@@ -23,9 +23,10 @@ pub struct Place {
     pub directory: PathBuf,
 }
 
-/// The place of a part that the process of this number has started. Paths lead on from its
-/// directory, or from that of the part. A program without a path is looked for in the directories
-/// of the part, then where programs are looked for, then in the directory in which it begins.
+/// The place of a part that the process of this number has started. Relative paths begin at the
+/// directory of that process, or at the one that the part names. A program without a path is looked
+/// for in the directories of the part, then where programs are looked for, then in the directory in
+/// which it begins.
 ///
 /// # Errors
 /// [`ErrorClass::Spawn`] if it is not found, or cannot be run here.

@@ -52,7 +52,7 @@ impl Slots {
         self.slots[rank as usize]
     }
 
-    /// Makes the slot of a rank as it was at first, for another process.
+    /// Resets the slot of a rank, for another process.
     pub fn clear(&self, rank: u32) {
         let slot = self.of(rank);
         slot.turn.store(PROCESS, Relaxed);

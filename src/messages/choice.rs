@@ -18,8 +18,7 @@ pub struct CallChoice {
 
 impl CallChoice {
     /// The call that it is, of `calls` in the order of their begins: of equally long ones the
-    /// first.
-    /// None where there is none.
+    /// first. `None` if there is no such call.
     pub fn of(self, calls: &[(u32, ThreadCall)]) -> Option<(u32, ThreadCall)> {
         let is_one = |&&(rank, ended): &&(u32, ThreadCall)| {
             self.rank.is_none_or(|own| own == rank)

@@ -57,15 +57,15 @@ pub fn keep(path: &Path) {
 /// Locked while results are put in their places, and for ever once the program ends.
 static GATE: Mutex<()> = Mutex::new(());
 
-/// Does something that a program which a signal ends must do to its end or not at all: it does not
-/// return if the program ends.
+/// Runs `does` to its end, even if a signal ends the program meanwhile. If the program is ending
+/// already, it neither runs `does` nor returns.
 pub fn unless_ending<T>(does: impl FnOnce() -> T) -> T {
     let _gate = GATE.lock();
     does()
 }
 
-/// Removes all unfinished files, for a program that ends now. What [`unless_ending`] has begun it
-/// lets end.
+/// Removes all unfinished files, for a program that ends now. It waits for the end of what
+/// [`unless_ending`] runs.
 pub fn remove_all() {
     // Other threads, which miss their files now, must not put what is left in its place.
     std::mem::forget(GATE.lock());

@@ -159,8 +159,8 @@ def main():
     runs = choose(arguments)
     is_right = True
     names = {name for modules in runs for name in modules}
-    # The names of tests that are expected to fail somewhere, and have not yet.
-    idle = set()
+    # Patterns of tests that failures.txt lets fail somewhere, and the tests that have failed.
+    awaited = set()
     failed = set()
     print(f"{'machine':<16}{'ranks':>6}{'tests':>7}{'failed':>8}{'unknown':>9}{'seconds':>9}")
     for machine in arguments.machines:
@@ -181,7 +181,7 @@ def main():
                 for name in failures
                 if not any(fnmatch.fnmatch(name, pattern) for pattern in expected)
             )
-            idle |= {name for name in expected if name.split(".")[0][len("test_") :] in names}
+            awaited |= {name for name in expected if name.split(".")[0][len("test_") :] in names}
             failed |= failures
             seconds = time.monotonic() - begin
             print(
@@ -194,7 +194,7 @@ def main():
             for trouble in troubles:
                 print(f"    {trouble}")
             is_right &= not unknown and not troubles and tests > 0
-    for pattern in sorted(idle):
+    for pattern in sorted(awaited):
         if not any(fnmatch.fnmatch(name, pattern) for name in failed):
             print(f"    does not fail, as failures.txt says it does: {pattern}")
             is_right = False

@@ -1,4 +1,4 @@
-/* What the programs of this directory check with. */
+/* The check that the programs of this directory share. */
 #include <stdio.h>
 
 static int rank, size;

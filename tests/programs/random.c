@@ -2,8 +2,10 @@
  * operations from the seed, and each writes a line for each to FILE.RANK: the number of the
  * operation, its name, and a digest of every result that the standard fixes. So two libraries
  * must write the same files. All sums are of integers, or exact, so that no order of a reduction
- * matters.  With BREAK, that operation has another result at rank 0: a comparison must find it.
- * Details of operations are written too if the variable RANDOM_DETAILS is set. */
+ * matters.
+ *
+ * With BREAK, that operation has another result at rank 0: a comparison must find it. Details of
+ * operations are written too if the variable RANDOM_DETAILS is set. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>

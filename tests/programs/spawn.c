@@ -3,11 +3,8 @@
 #include <mpi.h>
 #include <string.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "check.h"
-
-static char *program;
 
 /* The sum of 1 over all processes on both sides of an intercommunicator. */
 static int all_of(MPI_Comm both, int is_high)
@@ -64,11 +61,11 @@ int main(int argc, char **argv)
 {
     MPI_Comm parent, children;
     int *universe, flag, codes[8];
+    char *program = argv[0];
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    program = argv[0];
     MPI_Comm_get_parent(&parent);
     if (argc > 1) {
         CHECK(parent != MPI_COMM_NULL);

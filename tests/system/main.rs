@@ -35,6 +35,7 @@ mod golden;
 mod help;
 mod hpl;
 mod ideal;
+mod insight;
 mod latency;
 mod lending;
 mod lines;

@@ -491,28 +491,43 @@ fn a_point_that_fails_costs_no_other() {
     assert!(page.contains("<h2>Failures</h2>"));
 }
 
+/// Writes an experiment into a directory, and begins it there.
+#[cfg(unix)]
+fn begun(root: &Path, file: &str, experiment: &str) -> std::process::Child {
+    use std::process::{Command, Stdio};
+
+    fs::write(root.join(file), experiment).unwrap();
+    Command::new(env!("CARGO_BIN_EXE_sme"))
+        .args(["run", file])
+        .current_dir(root)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Ends a process by a signal; returns whether it was there.
+#[cfg(unix)]
+fn ends(child: &std::process::Child) -> bool {
+    let kill = std::process::Command::new("kill")
+        .arg(child.id().to_string())
+        .status();
+    kill.unwrap().success()
+}
+
 /// An experiment that is ended by a signal leaves neither results nor unfinished files.
 #[cfg(unix)]
 #[test]
 fn a_signal_leaves_nothing() {
-    use std::process::{Command, Stdio};
-    use std::time::Duration;
-
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
-    fs::write(
-        root.join("long.toml"),
+    let mut child = begun(
+        root,
+        "long.toml",
         "[[runs]]\nrows = 'a.csv'\ncommand = 'barrier'\n\
          flags = { episodes = 100, seed = [1, 2, 3, 4, 5, 6, 7, 8], nodes = [8, 16, 32, 64], \
          timeline = 't{point}.pftrace' }",
-    )
-    .unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_sme"))
-        .args(["run", "long.toml"])
-        .current_dir(root)
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    );
     // Until it writes there.
     let is_writing = || {
         names(root).iter().any(|name| {
@@ -525,10 +540,9 @@ fn a_signal_leaves_nothing() {
     };
     while !is_writing() {
         assert!(child.try_wait().unwrap().is_none(), "it has ended");
-        std::thread::sleep(Duration::from_millis(1));
+        std::thread::sleep(std::time::Duration::from_millis(1));
     }
-    let signal = Command::new("kill").arg(child.id().to_string()).status();
-    assert!(signal.unwrap().success());
+    assert!(ends(&child));
     assert!(!child.wait().unwrap().success());
     assert_eq!(names(root), ["long.toml"]);
 }
@@ -537,33 +551,24 @@ fn a_signal_leaves_nothing() {
 #[cfg(unix)]
 #[test]
 fn a_signal_between_short_points_leaves_nothing() {
-    use std::process::{Command, Stdio};
     use std::time::Duration;
 
     for delay in 0..12 {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
-        fs::write(
-            root.join("short.toml"),
+        let mut child = begun(
+            root,
+            "short.toml",
             "[[runs]]\nrows = 'a.csv'\ncommand = 'barrier'\n\
              flags = { episodes = 1, nodes = [2, 3, 4], seed = [1, 2, 3, 4, 5, 6, 7, 8, 9], \
              timeline = 't{point}.pftrace' }",
-        )
-        .unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_sme"))
-            .args(["run", "short.toml"])
-            .current_dir(root)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        );
         let has_begun = || names(root).iter().any(|name| name.starts_with('.'));
         while !has_begun() && child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_micros(100));
         }
         std::thread::sleep(Duration::from_millis(3 * delay));
-        let signal = Command::new("kill").arg(child.id().to_string()).status();
-        let was_there = signal.unwrap().success();
+        let was_there = ends(&child);
         let ended = child.wait().unwrap();
         match names(root).contains(&"short".to_owned()) {
             // It was too late.

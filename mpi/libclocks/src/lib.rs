@@ -165,7 +165,7 @@ pub unsafe extern "C" fn timespec_get(time: *mut Timespec, base: c_int) -> c_int
     base
 }
 
-/// Sleeps for a time. Writes none that is left, as nothing is.
+/// Sleeps for a time, always to its end: it leaves alone the time that would be left.
 ///
 /// # Safety
 /// `wanted` and `left` are null or addresses of times.

@@ -179,7 +179,10 @@ async fn ordered<C: Channel>(
 }
 
 impl Rank {
-    /// What an access to a file is to do, as far as this rank's arguments say.
+    /// Reads the arguments of an access to a file.
+    ///
+    /// # Errors
+    /// An argument is wrong, or the file has an access that has begun and not ended.
     fn access(
         self: &Arc<Self>,
         a: &mut Arguments<'_>,

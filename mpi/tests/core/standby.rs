@@ -49,8 +49,8 @@ async fn counted(comm: &Communicator<'_, Wire>, generation: usize) -> (u32, usiz
     (sum[0] as u32, latest[0] as usize)
 }
 
-/// What a process does: it meets its parent, starts others round by round, each of which does the
-/// same with one round fewer, and ends.
+/// Performs the part of a process: it meets its parent, starts others round by round, each of which
+/// does the same with one round fewer, and ends.
 async fn lives(mpi: &Mpi<Wire>, shared: &Shared, rounds: &[Vec<u32>]) {
     let world = mpi.world();
     let mut generation = 0;
@@ -114,7 +114,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     /// Every process that is started meets those that have had it started, ranks are used again,
-    /// and in the end no process is left, whatever the order of events.
+    /// and in the end no process is left, in any order of events.
     #[test]
     fn processes_come_and_go(
         begin in 1..4_u32,

@@ -1,5 +1,6 @@
 //! The critical path of a span or a call ([`crate::observe::path`]) over the nodes'
-//! [`trace`](super::trace)s, and what each of its steps is called. Called for `sme barrier --explain`.
+//! [`trace`](super::trace)s, and what each of its steps is called. Called for `--explain` of
+//! `sme barrier` and of the commands of `sme mpi`.
 
 use sme_memory::Place;
 
