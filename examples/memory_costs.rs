@@ -229,7 +229,7 @@ fn tables() -> Result<(), Box<dyn Error>> {
     }
 
     println!(
-        "\n| nodes × 4 threads | barrier alone [us] | nothing modified [us] | 64 lines a node modified [us] |"
+        "\n| nodes × 4 threads | barrier alone [us] | nothing modified [us] | 64 lines per node modified [us] |"
     );
     println!("|---|---:|---:|---:|");
     let sizes = [4, 16, 64].map(|nodes| Program::new(Arc::clone(&machine), nodes, 4));

@@ -8,7 +8,7 @@ use std::{error::Error, process::ExitCode};
 use sme::prelude::*;
 
 const NODES: u32 = 8;
-const CORES: u32 = 8; // threads a node
+const CORES: u32 = 8; // threads per node
 
 struct Chain;
 

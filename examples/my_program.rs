@@ -8,7 +8,7 @@ use std::{error::Error, process::ExitCode};
 use sme::prelude::*;
 
 const NODES: u32 = 4;
-const CORES: u32 = 2; // threads a node
+const CORES: u32 = 2; // threads per node
 const PART: u64 = 64; // words that a thread fills: whole lines
 
 struct Sum {

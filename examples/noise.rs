@@ -154,7 +154,7 @@ fn chart(curves: Vec<Curve>) -> Chart {
     Chart {
         title: "A barrier under noise, over scale".into(),
         subtitle: format!(
-            "{MACHINE}, simulated: {EPISODES} tree barriers, {CORES} threads a node, each with {} µs \
+            "{MACHINE}, simulated: {EPISODES} tree barriers, {CORES} threads per node, each with {} µs \
              of work before a barrier",
             WORK.as_us()
         ),

@@ -16,10 +16,8 @@
 //! * [`fit`]: lines, logarithms and surfaces by least squares.
 //! * [`host`]: the memory of this process.
 //! * [`latency`]: what one access costs.
-//! * `launch`: MPI programs as they are, a process for each rank.
 //! * [`litmus`]: litmus tests on a simulated cluster.
 //! * [`lock`]: the cluster-wide lock on a simulated machine.
-//! * [`messages`]: messages between cores, measured.
 //! * [`native`]: the barriers on this machine's own threads, measured.
 //! * [`network`]: latency over offered load of a machine's fabric.
 //! * [`progress`]: who is told how far something is.
@@ -35,11 +33,8 @@ pub mod fit;
 mod homes;
 pub mod host;
 pub mod latency;
-#[cfg(all(feature = "cli", target_os = "linux"))]
-pub mod launch;
 pub mod litmus;
 pub mod lock;
-pub mod messages;
 pub mod native;
 pub mod network;
 pub mod paper;
@@ -47,11 +42,13 @@ pub mod plot;
 pub mod prelude;
 pub mod program;
 pub mod progress;
-mod quantile;
 pub mod report;
 pub mod validate;
 
 pub use sme_barrier as barrier;
+pub use sme_jobs as messages;
+#[cfg(all(feature = "cli", target_os = "linux"))]
+pub use sme_jobs::launch;
 pub use sme_memory as memory;
 pub use sme_mpi as mpi;
 pub use sme_sim as sim;

@@ -217,7 +217,7 @@ fn fft(criterion: &mut Criterion) {
         program.step();
         group.throughput(Throughput::Elements(program.loads));
         group.bench_function(
-            format!("{nodes} nodes, {share} words a thread"),
+            format!("{nodes} nodes, {share} words per thread"),
             |bencher| {
                 bencher.iter(|| program.step());
             },
@@ -242,7 +242,7 @@ fn loads(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("staleness, loads only");
     let count = 1 << 16;
     group.throughput(Throughput::Elements(count));
-    group.bench_function("64 nodes, 1024 words a thread", |bencher| {
+    group.bench_function("64 nodes, 1024 words per thread", |bencher| {
         bencher.iter(|| {
             for number in 0..count {
                 let thread = (number >> 8) as u32 % program.threads();

@@ -97,7 +97,7 @@ pub struct ExtrapolateFlags {
     /// Nodes of the sweep that Eq. 2 is fitted to
     #[arg(long, value_name = "LIST", default_value = FIT_NODES, allow_negative_numbers = true)]
     fit_nodes: String,
-    /// Cores a node of that sweep
+    /// Cores per node of that sweep
     #[arg(long, value_name = "LIST", default_value = FIT_CORES, allow_negative_numbers = true)]
     fit_cores: String,
     /// How sure the intervals are, in percent
@@ -296,7 +296,7 @@ impl ExtrapolateRun {
     /// Predicts the sizes that were asked for from `series`, which comes from `place`.
     fn predictions(&self, series: Series, place: &str) -> Result<Report, Stop> {
         let fit = series.fit(self.confidence).map_err(|error| {
-            let sizes = "at least two numbers of nodes and two of cores a node are needed";
+            let sizes = "at least two numbers of nodes and two of cores per node are needed";
             Stop::flag(place, format!("{error}; {sizes}"))
         })?;
         let sizes = match &self.sizes {

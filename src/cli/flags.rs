@@ -62,9 +62,9 @@ pub struct ExperimentFlags {
     #[arg(long, value_name = "NAME")]
     pub placement: Option<String>,
     /// Network, e.g. mesh:8x8, torus:4x4x4, fattree:16x3, dragonfly:4x8x4; in general mesh:WxH(xD),
-    /// torus:WxH(xD), fattree:LINKSxLEVELS (links a switch, half of them up; levels of switches) or
-    /// dragonfly:PxAxH(xG) (hosts a router, routers a group, global links a router, groups)
-    /// [default: a mesh as square as the nodes allow, or what the machine's file says]
+    /// torus:WxH(xD), fattree:LINKSxLEVELS (links per switch, half of them up; levels of switches)
+    /// or dragonfly:PxAxH(xG) (hosts per router, routers per group, global links per router,
+    /// groups) [default: a mesh as square as the nodes allow, or what the machine's file says]
     #[arg(long, value_name = "SHAPE")]
     pub topology: Option<String>,
     /// Nodes: the first N positions of the topology [default: what --algorithm and --placement

@@ -69,7 +69,7 @@ Examples:
 
 /// `sme mpi pingpong --help`
 pub const PINGPONG: &str = "\
-Half of a round is the latency, and the message over it the bandwidth, in 10^6 bytes a second. The
+Half of a round is the latency, and the message over it the bandwidth, in 10^6 bytes per second. The
 message lies at one place of each rank's own memory, in its caches as far as it fits.
 
 `--timeline` has the rounds that do not count, too; a call without a peer or bytes leaves these

@@ -204,7 +204,7 @@ impl Bench {
         Ok(steps)
     }
 
-    /// The throughput of `curve` for a buffer of `bytes`, in 10^9 bytes a second. The buffer lies
+    /// The throughput of `curve` for a buffer of `bytes`, in 10^9 bytes per second. The buffer lies
     /// in the memory of the socket of the measuring core.
     ///
     /// # Errors
@@ -216,7 +216,7 @@ impl Bench {
     }
 
     /// The throughput of the receiver's copy: of a buffer that another core has written into one
-    /// that the measuring core has, in 10^9 bytes a second.
+    /// that the measuring core has, in 10^9 bytes per second.
     ///
     /// # Errors
     /// As [`BenchError`] says.

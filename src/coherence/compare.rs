@@ -37,9 +37,9 @@ pub struct Compared {
 pub struct Outcome {
     /// By the model, from simulated accesses.
     pub predicted: Prediction,
-    /// Of the transfer, in 10^9 bytes a second.
+    /// Of the transfer, in 10^9 bytes per second.
     pub transfer_gb_per_s: f64,
-    /// Of MPI's ping-pong over channel chunks, in 10^9 bytes a second.
+    /// Of MPI's ping-pong over channel chunks, in 10^9 bytes per second.
     pub mpi_gb_per_s: f64,
 }
 

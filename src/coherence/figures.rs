@@ -2,7 +2,8 @@
 //! predicted, and what the text says of it.
 //!
 //! Drawn by `sme coherence curves`. The paper prints no numbers with its curves: the published
-//! lines are the factors of its text, times a simulated line. Throughputs are 10^9 bytes a second.
+//! lines are the factors of its text, times a simulated line. Throughputs are 10^9 bytes per
+//! second.
 
 use std::num::NonZero;
 

@@ -4,8 +4,8 @@
 //! The sender copies a chunk from its buffer to the shared one, and the receiver copies it out
 //! while the sender is at the next. [`Transfer`] says which access each of the four steps is (Table
 //! II), [`Copies`] how fast the two copies are, and [`Chunks`] how a message is cut up. Called by
-//! `sme coherence predict`. Sizes are bytes, times nanoseconds, throughputs 10^9 bytes a second,
-//! which is bytes a nanosecond.
+//! `sme coherence predict`. Sizes are bytes, times nanoseconds, throughputs 10^9 bytes per second,
+//! which is bytes per nanosecond.
 
 use std::num::NonZero;
 
@@ -75,7 +75,7 @@ impl Chunks {
     }
 }
 
-/// Throughputs of the two copies of a message (10^9 bytes a second): the same for all its chunks,
+/// Throughputs of the two copies of a message (10^9 bytes per second): the same for all its chunks,
 /// because the paper takes them at the size of the message. All chunks are copied one after the
 /// other, so that caches and memory see the whole message.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -310,8 +310,8 @@ impl Transfer {
     }
 }
 
-/// The throughput of a message (10^9 bytes a second) by the three ways in which copies can overlap
-/// (Fig. 4).
+/// The throughput of a message (10^9 bytes per second) by the three ways in which copies can
+/// overlap (Fig. 4).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
     /// The message.

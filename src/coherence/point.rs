@@ -43,7 +43,7 @@ pub enum What {
 }
 
 impl What {
-    /// The throughput with so many bytes, in 10^9 bytes a second.
+    /// The throughput with so many bytes, in 10^9 bytes per second.
     ///
     /// # Errors
     /// As [`BenchError`] says.

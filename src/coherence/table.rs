@@ -8,7 +8,7 @@
 //! {"machine":"m","access":"load","copy":"miss","state":"modified","holder":"socket","variant":"plain","buffer_bytes":65536,"gb_per_s":12.5}
 //! ```
 //!
-//! Sizes are bytes, throughputs 10^9 bytes a second, which is bytes a nanosecond.
+//! Sizes are bytes, throughputs 10^9 bytes per second, which is bytes per nanosecond.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,7 +27,7 @@ use crate::report::stop::one_line;
 
 /// The largest buffer of a row (bytes).
 pub const MAX_BUFFER_BYTES: u64 = 1 << 40;
-/// The throughputs that a row can have (10^9 bytes a second): beyond them it is a mistake.
+/// The throughputs that a row can have (10^9 bytes per second): beyond them it is a mistake.
 pub const GB_PER_S: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 /// The longest line of a file (bytes).
 const MAX_LINE: u64 = 1 << 16;
@@ -52,7 +52,7 @@ pub struct Row {
     pub variant: Variant,
     /// Size of the buffer (bytes).
     pub buffer_bytes: u64,
-    /// Throughput of one pass over it (10^9 bytes a second).
+    /// Throughput of one pass over it (10^9 bytes per second).
     pub gb_per_s: f64,
 }
 
@@ -175,7 +175,7 @@ impl Table {
         self.curves.keys().copied()
     }
 
-    /// Buffer sizes (bytes) and throughputs (10^9 bytes a second) of `curve`, by size; none where
+    /// Buffer sizes (bytes) and throughputs (10^9 bytes per second) of `curve`, by size; none where
     /// the table does not have it.
     pub fn points(&self, curve: Curve) -> impl Iterator<Item = (u64, f64)> {
         let points = self.curves.get(&curve).into_iter().flatten();
@@ -195,7 +195,7 @@ impl Table {
         self.rows().map(|row| row.to_json() + "\n").collect()
     }
 
-    /// Throughput (10^9 bytes a second) of `curve` for a buffer of `bytes`.
+    /// Throughput (10^9 bytes per second) of `curve` for a buffer of `bytes`.
     ///
     /// Between two sizes of the table the logarithm of the throughput is linear in the logarithm of
     /// the size: at the geometric mean of two sizes it is the geometric mean of theirs. Nothing is

@@ -112,7 +112,7 @@ impl Transfer {
         Ok(Time::from_ps(time.as_ps() / (2 * u64::from(self.rounds))))
     }
 
-    /// The throughput, in 10^9 bytes a second.
+    /// The throughput, in 10^9 bytes per second.
     ///
     /// # Errors
     /// As [`Self::time`].

@@ -104,7 +104,7 @@ impl Search {
         transfer.predict(table, Chunks::new(self.message_bytes, setting.chunk_bytes))
     }
 
-    /// The throughput of `setting` on a simulated machine, in 10^9 bytes a second.
+    /// The throughput of `setting` on a simulated machine, in 10^9 bytes per second.
     ///
     /// # Errors
     /// As [`Transfer::time`].

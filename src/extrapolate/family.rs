@@ -13,8 +13,8 @@ pub enum Family {
     Torus,
     /// A fat tree of switches with 16 links: the nodes add levels.
     FatTree,
-    /// A balanced dragonfly, as many global links a router as hosts: the nodes make routers larger
-    /// and groups more.
+    /// A balanced dragonfly, as many global links per router as hosts: the nodes make routers
+    /// larger and groups more.
     Dragonfly,
 }
 

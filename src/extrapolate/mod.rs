@@ -27,7 +27,7 @@ pub const PUBLISHED_POINTS: [(u32, u32, f64); 4] = [
 pub struct Sample {
     /// Nodes, at least 1.
     pub nodes: u32,
-    /// Cores a node, at least 1.
+    /// Cores per node, at least 1.
     pub cores: u32,
     /// Latency in µs.
     pub latency_us: f64,

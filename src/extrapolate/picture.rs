@@ -40,7 +40,7 @@ impl Picture {
         let colours = || self.cores.iter().zip(COLOURS.into_iter().cycle());
         for (&cores, colour) in colours() {
             curves.push(Curve {
-                group: "Simulated, cores a node".into(),
+                group: "Simulated, cores per node".into(),
                 label: cores.to_string(),
                 points: self.simulated(cores),
                 colour,

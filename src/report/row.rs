@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sme_sim::machine::Machine;
+use sme_sim::observe::quantile::nearest_rank;
 use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 
@@ -18,7 +19,6 @@ use super::table;
 use crate::experiment::noise::{Noise, gaps_of, lengths_of};
 use crate::experiment::{Experiment, Outcome};
 use crate::host;
-use crate::quantile::nearest_rank;
 
 /// A result row: its cells, in the order of [`keys`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

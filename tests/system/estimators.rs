@@ -35,7 +35,7 @@ fn judged(id: &str, latency: impl Fn(&Point) -> f64 + Sync) -> Row {
     Row::new(figure, Some(found), &[], &Deviations::default())
 }
 
-/// Figure `id` where barriers on (nodes, threads a node) take what `tree` and `flat` say.
+/// Figure `id` where barriers on (nodes, threads per node) take what `tree` and `flat` say.
 fn of_barriers(
     id: &str,
     tree: impl Fn(f64, f64) -> f64 + Sync,

@@ -157,7 +157,7 @@ fn forbidden(test: &Arc<Test>, setting: &Setting, model: &Model) -> BTreeSet<Fin
     seen.filter(|state| !allowed.contains(state)).collect()
 }
 
-/// Any test of up to three threads, two locations and three instructions a thread.
+/// Any test of up to three threads, two locations and three instructions per thread.
 fn any_test() -> impl Strategy<Value = Arc<Test>> {
     let instruction = prop_oneof![
         3 => (0usize..2, 0usize..2).prop_map(|(to, from)| Instruction::Load {

@@ -205,7 +205,7 @@ fn cycles(from: u32, to: u32, bytes: u32, by_channel: bool) -> f64 {
     span.last_end.since(span.first_begin).as_us() * 400.0
 }
 
-/// Ho et al., Sec. III-C: 4 bytes a cycle by the DMA engine, 1 by a core. Table IV: what a
+/// Ho et al., Sec. III-C: 4 bytes per cycle by the DMA engine, 1 by a core. Table IV: what a
 /// subsystem reads from its memory for that.
 #[test]
 fn a_channel_sends_four_bytes_a_cycle_and_a_core_one() {

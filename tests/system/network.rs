@@ -19,7 +19,7 @@ fn number(row: &Value, key: &str) -> f64 {
 }
 
 /// With queues without end, greedy routing in dimension order on an array is stable up to its
-/// capacity, 4/n packets a node and unit of time: the saturation point that N. Kahale and
+/// capacity, 4/n packets per node and unit of time: the saturation point that N. Kahale and
 /// F. T. Leighton (Greedy Dynamic Routing on Arrays, J. Algorithms 29, 1998) and M. Mitzenmacher
 /// (Bounds on the Greedy Routing Algorithm for Array Networks, J. Computer and System Sciences 53,
 /// 1996) publish. This switch is six times as fast as a link, but its buffers hold 16 packets; that

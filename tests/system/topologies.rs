@@ -58,7 +58,10 @@ fn what_is_no_network_is_refused_with_a_reason() {
         ("barrier --topology fattre:4x3", "did you mean 'fattree'?"),
         ("barrier --topology fattree:5x3", "an even number of links"),
         ("barrier --topology fattree:64x6", "more than 1048576"),
-        ("barrier --topology dragonfly:4x8", "global links a router"),
+        (
+            "barrier --topology dragonfly:4x8",
+            "global links per router",
+        ),
         ("barrier --topology dragonfly:4x8x4x99", "at most 33 groups"),
         (
             "barrier --topology fattree:4x2 --nodes 9",

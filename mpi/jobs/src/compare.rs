@@ -27,7 +27,7 @@ pub struct Outcome {
     pub latency: Time,
     /// The time of the call that sends such a message.
     pub send: Time,
-    /// Bytes, and MB/s \[10^6 bytes a second\].
+    /// Bytes, and MB/s \[10^6 bytes per second\].
     pub bandwidths: Vec<(u64, f64)>,
     /// A barrier of all ranks.
     pub barrier: Time,

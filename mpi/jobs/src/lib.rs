@@ -1,7 +1,14 @@
-//! Messages between the cores of a simulated machine, measured.
+//! Jobs of MPI ranks on the cores of a simulated machine: the place where the libraries for
+//! messages (`sme-mpi`) meet the machines (`sme-sim`).
 //!
-//! Called by `sme mpi` and by [`crate::validate`]; calls `sme-mpi` for the libraries and `sme-sim`
-//! for the machine.
+//! * [`job`]: a job on a machine, and the library that its ranks have.
+//! * [`channel`], [`processor`]: what the library asks of a machine.
+//! * [`choice`], [`library`], [`tune`]: which algorithms, channels and protocols a job takes.
+//! * [`pingpong`], [`collective`], [`pscw`], [`line`]: calls, measured.
+//! * [`nas`], [`hpl`], [`cg`], [`simpson`]: benchmarks and programs, measured.
+//! * [`programs`]: processes, and the programs that these run: [`spawn`], [`connect`], [`invade`],
+//!   [`infect`], [`borrow`], [`compare`].
+//! * `launch`, with the feature of that name: MPI programs as they are, a process for each rank.
 
 pub mod borrow;
 pub mod cg;
@@ -16,6 +23,8 @@ pub mod hpl;
 pub mod infect;
 pub mod invade;
 pub mod job;
+#[cfg(all(feature = "launch", target_os = "linux"))]
+pub mod launch;
 pub mod library;
 pub mod line;
 mod managed;

@@ -123,7 +123,7 @@ const ROUNDS: Span = Span::new("rounds", 0);
 pub const LAST: &str = "last rounds";
 
 impl PingPong {
-    /// The bandwidth of an outcome, in MB/s: 10^6 bytes a second.
+    /// The bandwidth of an outcome, in MB/s: 10^6 bytes per second.
     pub fn bandwidth_mb_per_s(&self, outcome: &Outcome) -> f64 {
         self.size_bytes as f64 / outcome.latency.as_us()
     }

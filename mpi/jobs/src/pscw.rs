@@ -11,7 +11,7 @@ use sme_sim::time::Time;
 
 use super::Measurement;
 use super::job::{Error, Job, Observe, Observed, SimulatedMpi};
-use crate::quantile::nearest_rank;
+use sme_sim::observe::quantile::nearest_rank;
 
 /// The rounds of one origin and its targets.
 #[derive(Clone, Debug)]

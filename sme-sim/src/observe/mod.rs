@@ -7,6 +7,7 @@
 //! * [`gauge`]: how far a run is.
 //! * [`log`]: what nodes tell the checker of stale reads, and the timeline.
 //! * [`path`]: what made something take as long as it did.
+//! * [`quantile`]: quantiles of measured times.
 //! * [`spans`]: when threads were in what.
 //! * [`staleness`]: which loads of a run returned stale data, and which flush was missing.
 //! * [`stuck`]: threads that wait for ever, as a report tells of them.
@@ -26,6 +27,7 @@ pub mod gauge;
 pub mod last_writes;
 pub mod log;
 pub mod path;
+pub mod quantile;
 pub mod spans;
 pub mod staleness;
 pub mod stuck;

@@ -1,8 +1,6 @@
 //! Quantiles of measured times.
-//!
-//! Called by [`crate::report::row`] and [`crate::messages`].
 
-use sme_sim::time::Time;
+use crate::time::Time;
 
 /// The `percent`-th percentile of `sorted` times by nearest rank: of n times the ⌈percent·n/100⌉-th
 /// smallest, hence always one that occurred; zero where there are none.

@@ -232,7 +232,7 @@ fn heading(figures: &[Figure], task: &FftTask) -> String {
 
 /// The paper's statement on the figures.
 const PUBLISHED: &str = "The paper has no numbers but says: nearly linear to 32 nodes, behind at 64; \
-                         no gain beyond 4 threads a node; cached far faster.";
+                         no gain beyond 4 threads per node; cached far faster.";
 
 fn data(program: &Program) -> String {
     format!(
@@ -279,7 +279,7 @@ fn chart(figure: &Figure, task: &FftTask, all: &[Compared]) -> Chart {
         };
         let cores = runs.first().map_or(0, |(done, _)| done.program.cores);
         simulated.push(Curve {
-            group: "Threads a node".into(),
+            group: "Threads per node".into(),
             label: cores.to_string(),
             points: over_nodes(&|(done, _)| milliseconds(done)),
             colour,

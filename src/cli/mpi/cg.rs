@@ -42,8 +42,8 @@ pub struct CgFlags {
         allow_negative_numbers = true
     )]
     iterations: String,
-    /// The rate of one core, in 10^9 floating-point operations a second [default: one operation in
-    /// the machine's core.arithmetic]
+    /// The rate of one core, in 10^9 floating-point operations per second [default: one operation
+    /// in the machine's core.arithmetic]
     #[arg(long, value_name = "GFLOPS", allow_negative_numbers = true)]
     core_gflops: Option<String>,
     #[command(flatten)]
@@ -68,8 +68,6 @@ impl CgFlags {
             iterations,
             processes,
             core_gflops,
-            #[cfg(test)]
-            keeps_rows: false,
         };
         Points::new(vec![cg], &self.watch, "--processes makes")
     }

@@ -60,8 +60,8 @@ pub struct HplFlags {
         allow_negative_numbers = true
     )]
     depth: String,
-    /// The rate of one core, in 10^9 floating-point operations a second [default: one operation in
-    /// the machine's core.arithmetic]
+    /// The rate of one core, in 10^9 floating-point operations per second [default: one operation
+    /// in the machine's core.arithmetic]
     #[arg(long, value_name = "GFLOPS", allow_negative_numbers = true)]
     core_gflops: Option<String>,
     /// The channel that carries MPI's messages: sccmpb, sccshm, sections, registered, chunks or
@@ -125,8 +125,6 @@ impl HplFlags {
                     grid: (p, q),
                     depth,
                     core_gflops,
-                    #[cfg(test)]
-                    loses_panels: false,
                 }));
             }
         }

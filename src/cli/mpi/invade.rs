@@ -57,22 +57,6 @@ impl InvadeFlags {
     }
 }
 
-impl Invade {
-    /// The mean distance of all cores of the program to the controllers that serve them, on a chip
-    /// that has such.
-    fn memory_hops(&self, outcome: &Outcome) -> Cell {
-        let hops = &self.job.machine.shape().memory_hops;
-        if hops.is_empty() {
-            return Cell::Absent;
-        }
-        // Core 0 is its own.
-        let cores = [0].into_iter().chain(outcome.granted.iter().copied());
-        let hops = cores.filter_map(|core| hops.get(core as usize).copied());
-        let sum: u32 = hops.sum();
-        Cell::real(f64::from(sum) / (outcome.granted.len() + 1) as f64)
-    }
-}
-
 impl Point for Invade {
     const KEYS: &[&str] = &[
         "cores",
@@ -93,7 +77,7 @@ impl Point for Invade {
             Cell::text(self.near_memory),
             // Its own, too.
             Cell::Count(outcome.granted.len() as u64 + 1),
-            self.memory_hops(outcome),
+            memory_hops(self, outcome),
             Cell::micros(outcome.invades),
             Cell::micros(outcome.releases),
         ]
@@ -102,4 +86,18 @@ impl Point for Invade {
     fn draw(outcomes: &[(&Self, Outcome)]) -> Vec<(&'static str, Chart)> {
         vec![(figures::FILE, figures::chart(outcomes))]
     }
+}
+
+/// The mean distance of all cores of the program to the controllers that serve them, on a chip that
+/// has such.
+fn memory_hops(run: &Invade, outcome: &Outcome) -> Cell {
+    let hops = &run.job.machine.shape().memory_hops;
+    if hops.is_empty() {
+        return Cell::Absent;
+    }
+    // Core 0 is its own.
+    let cores = [0].into_iter().chain(outcome.granted.iter().copied());
+    let hops = cores.filter_map(|core| hops.get(core as usize).copied());
+    let sum: u32 = hops.sum();
+    Cell::real(f64::from(sum) / (outcome.granted.len() + 1) as f64)
 }

@@ -320,7 +320,7 @@ fn rounds(flag: &str, text: &str) -> Result<u32, Stop> {
     read::one(flag, rounds)
 }
 
-/// Rates of one core \[10^9 floating-point operations a second\].
+/// Rates of one core \[10^9 floating-point operations per second\].
 const RATES: RangeInclusive<f64> = 1e-6..=1e3;
 
 /// Reads `--core-gflops`; by default one operation in the machine's `core.arithmetic`.

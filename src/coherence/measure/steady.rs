@@ -3,6 +3,7 @@
 //!
 //! Called by [`super::run`] and [`super::transfer`]. Times in nanoseconds.
 
+use sme_sim::observe::quantile::nearest_rank;
 use sme_sim::time::Time;
 
 use super::MeasureError;
@@ -10,7 +11,6 @@ use super::drift::Trips;
 use super::recipe::Pass;
 use super::team::Team;
 use crate::coherence::transition::CoreDistance;
-use crate::quantile::nearest_rank;
 
 /// The percentile of the times of a row, by nearest rank: of 21 the third shortest. Interrupts and
 /// other processes only ever add time, and the very shortest may be a clock that was corrected.

@@ -71,7 +71,7 @@ pub struct Timed {
 }
 
 impl Timed {
-    /// Its throughput, in 10^9 bytes a second.
+    /// Its throughput, in 10^9 bytes per second.
     pub fn gb_per_s(&self) -> f64 {
         self.transfer.message_bytes as f64 / self.ns
     }

@@ -104,7 +104,7 @@ impl Simulate<Point> for Coherent {
 struct Rates<'a>(&'a Measurements<Point>);
 
 impl Rates<'_> {
-    /// In 10^9 bytes a second.
+    /// In 10^9 bytes per second.
     fn of(&self, point: Point) -> Result<f64, String> {
         Ok(point.bytes as f64 / self.0.microseconds(point)? / 1e3)
     }

@@ -29,7 +29,7 @@ pub struct Cg {
     pub iterations: u32,
     /// The processes of each phase, at most as many as there are rows.
     pub processes: Vec<u32>,
-    /// The rate of one core \[10^9 floating-point operations a second\].
+    /// The rate of one core \[10^9 floating-point operations per second\].
     pub core_gflops: f64,
     /// Lets ranks keep the rows that they should give to others.
     #[cfg(test)]

@@ -10,7 +10,7 @@ use sme_sim::time::Time;
 
 use super::grid::Grid;
 use super::{HplRun, element};
-use crate::messages::channel::SimulatedChannel;
+use crate::channel::SimulatedChannel;
 
 pub(super) type Along<'m> = Communicator<'m, SimulatedChannel>;
 

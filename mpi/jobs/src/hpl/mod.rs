@@ -45,7 +45,7 @@ pub struct HplRun {
     pub grid: (u32, u32),
     /// Panels that are factorized ahead: 0 or 1.
     pub depth: u32,
-    /// The rate of one core \[10^9 floating-point operations a second\].
+    /// The rate of one core \[10^9 floating-point operations per second\].
     pub core_gflops: f64,
     /// Lets the last rank of each row of the grid lose what it gets of every panel.
     #[cfg(test)]
@@ -68,7 +68,7 @@ pub const MOST_RESIDUAL: f64 = 16.0;
 pub const ALL: &str = "hpl";
 
 impl HplRun {
-    /// The rate of all ranks together \[10^9 operations a second\].
+    /// The rate of all ranks together \[10^9 operations per second\].
     pub fn gflops(&self, outcome: &Outcome) -> f64 {
         gflops(self.n, outcome.time.as_us())
     }
@@ -217,7 +217,7 @@ impl HplRun {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::messages::job::Library;
+    use crate::job::Library;
     use proptest::prelude::*;
     use sme_sim::machine::Machine;
 

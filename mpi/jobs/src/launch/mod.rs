@@ -30,7 +30,7 @@ use sme_sim::observe::staleness::StaleReport;
 use job::{Processes, Shared};
 pub use job::{Start, Wrong};
 
-use crate::messages::job::{Error, Job, Observe, Observed, SimulatedMpi};
+use crate::job::{Error, Job, Observe, Observed, SimulatedMpi};
 
 /// The failure of a run.
 #[derive(Debug, thiserror::Error)]

@@ -11,7 +11,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap};
 use rustix::thread::futex;
 use rustix::time::Timespec;
 
-#[path = "../../mpi/libmpi/src/slot.rs"]
+#[path = "../../../libmpi/src/slot.rs"]
 pub mod slot;
 
 use slot::{PROCESS, SIMULATOR, SLOT_BYTES, Slot, VARIABLE};

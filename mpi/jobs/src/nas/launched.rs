@@ -9,10 +9,10 @@ use sme_sim::time::Time;
 
 use super::solver::Solver;
 use super::{Class, Kernel, NasRun, Outcome, STEPS, bt};
-use crate::messages::Measurement;
-use crate::messages::endpoint::Endpoint;
-use crate::messages::job::{Error, Job, Observe, Observed};
-use crate::messages::programs::{self, Begin, INITIALIZES, Process, RUNS};
+use crate::Measurement;
+use crate::endpoint::Endpoint;
+use crate::job::{Error, Job, Observe, Observed};
+use crate::programs::{self, Begin, INITIALIZES, Process, RUNS};
 
 /// A benchmark with a manager, on a machine whose cores all have daemons.
 #[derive(Clone, Debug)]

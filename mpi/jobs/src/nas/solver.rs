@@ -7,8 +7,8 @@ use sme_sim::time::Time;
 
 use super::grid::{Run, words};
 use super::{NasRun, step};
-use crate::messages::endpoint::{Endpoint, Incoming, Outgoing};
-use crate::messages::job::Error;
+use crate::endpoint::{Endpoint, Incoming, Outgoing};
+use crate::job::Error;
 
 /// A rank.
 pub(super) struct Solver {

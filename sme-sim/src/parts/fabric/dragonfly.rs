@@ -2,9 +2,9 @@
 //! minimal routing.
 //!
 //! J. Kim, W. J. Dally, S. Scott, D. Abts, Technology-Driven, Highly-Scalable Dragonfly Topology,
-//! ISCA 2008: p hosts a router, a routers a group, h global links a router, and at most a·h + 1
-//! groups, of which each two are then joined by one link. With fewer groups, g, every two are
-//! joined by m = ⌊a·h / (g − 1)⌋ links, and what remains is not connected.
+//! ISCA 2008: p hosts per router, a routers per group, h global links per router, and at most
+//! a·h + 1 groups, of which each two are then joined by one link. With fewer groups, g, every two
+//! are joined by m = ⌊a·h / (g − 1)⌋ links, and what remains is not connected.
 //!
 //! A router's ports are its hosts (`0..p`), the other routers of its group by number
 //! (`p..p + a − 1`), and its global links. Global link n of a group, at its router n / h, is copy

@@ -36,7 +36,8 @@ pub enum TopologyKind {
     Torus,
     /// R×L: switches with R links each, half of them up, in L levels.
     FatTree,
-    /// P×A×H or P×A×H×G: P hosts a router, A routers a group, H global links a router, G groups.
+    /// P×A×H or P×A×H×G: P hosts per router, A routers per group, H global links per router,
+    /// G groups.
     Dragonfly,
 }
 
@@ -360,7 +361,7 @@ pub enum TopologyError {
     },
     /// A fat tree not of the form R×L.
     #[error(
-        "topology `{text}` needs two numbers, links a switch and levels of switches, for example fattree:16x3"
+        "topology `{text}` needs two numbers, links per switch and levels of switches, for example fattree:16x3"
     )]
     FatTree {
         /// The user's text.
@@ -368,7 +369,7 @@ pub enum TopologyError {
     },
     /// A dragonfly not of the form P×A×H or P×A×H×G.
     #[error(
-        "topology `{text}` needs hosts a router, routers a group, global links a router and perhaps the number of groups, for example dragonfly:4x8x4"
+        "topology `{text}` needs hosts per router, routers per group, global links per router and perhaps the number of groups, for example dragonfly:4x8x4"
     )]
     Dragonfly {
         /// The user's text.
@@ -408,7 +409,7 @@ pub enum TopologyError {
     },
     /// More groups than a dragonfly can join.
     #[error(
-        "topology `{text}` can join at most {most} groups: routers a group x global links a router + 1"
+        "topology `{text}` can join at most {most} groups: routers per group x global links per router + 1"
     )]
     Groups {
         /// The user's text.

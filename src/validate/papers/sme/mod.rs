@@ -76,7 +76,7 @@ pub fn estimator(id: &str) -> Option<Estimator> {
             || vec![engine(16), load(true)],
             |m| {
                 let slots = 16.0 * 4.0 * m.microseconds(load(true))?;
-                let floor = format!("16 loads of 4 threads a socket take {slots:.1} us alone");
+                let floor = format!("16 loads of 4 threads per socket take {slots:.1} us alone");
                 Ok(single(m, engine(16))?.noting(floor))
             },
         ),
@@ -419,7 +419,7 @@ fn for_each_cores(found: &[f64]) -> String {
         .zip(found)
         .map(|(cores, r2)| format!("{r2:.4} ({cores})"));
     format!(
-        "R^2 (cores a node): {}",
+        "R^2 (cores per node): {}",
         each.collect::<Vec<_>>().join(", ")
     )
 }

@@ -20,7 +20,7 @@ pub enum Point {
         placement: VariablePlacement,
         /// Nodes with threads.
         nodes: u32,
-        /// Threads a node.
+        /// Threads per node.
         cores: u32,
     },
     /// The tree barrier's latency on a network that is as large as its nodes need, where the authors
@@ -32,7 +32,7 @@ pub enum Point {
         grid: NetworkKind,
         /// Nodes with threads.
         nodes: u32,
-        /// Threads a node.
+        /// Threads per node.
         cores: u32,
     },
     /// The latency of one load through the engine on an idle machine.
@@ -50,7 +50,7 @@ pub enum Point {
         log2n: u32,
         /// Nodes with threads.
         nodes: u32,
-        /// Threads a node.
+        /// Threads per node.
         cores: u32,
     },
 }

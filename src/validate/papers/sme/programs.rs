@@ -83,6 +83,6 @@ pub(super) fn scaling(measured: &Measurements) -> Result<Finding, String> {
             format!("cached faster by far: {gain:.1} times, on one node"),
         )
         .noting(format!(
-            "2^{SPREAD} points, 4 threads a node, data on all 64"
+            "2^{SPREAD} points, 4 threads per node, data on all 64"
         )))
 }
