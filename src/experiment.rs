@@ -1,7 +1,9 @@
 //! One barrier experiment: what is simulated, and what comes out of it.
 //!
-//! Called by the commands; what the parts of a run do stands in `run`.
+//! Called by the commands; what the parts of a run do stands in `run`, which parameters an
+//! algorithm looks at in [`applies`].
 
+pub mod applies;
 mod extras;
 pub mod noise;
 mod run;

@@ -19,6 +19,7 @@
 //! * [`attributes`], [`info`]: what programs attach to communicators, and hand to the library.
 //! * [`collective`]: collective algorithms, one per file, and the choice among them.
 //! * [`process`]: daemons, and the reservation of cores.
+//! * [`processor`]: the work of the library, which keeps the processor of its rank busy.
 //! * [`abi`]: the calls as programs in C make them.
 //!
 //! Beside it stand [`rcce`] and [`mppaipc`], libraries of their own.
@@ -39,6 +40,7 @@ pub mod mppaipc;
 mod names;
 pub mod op;
 pub mod process;
+pub mod processor;
 #[cfg(test)]
 mod properties;
 pub mod rank;

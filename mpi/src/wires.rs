@@ -16,9 +16,10 @@ use std::task::{Context, Poll, Waker};
 use parking_lot::Mutex;
 use sme_memory::{Place, Until};
 
+use crate::channel::EAGER_BYTES;
 use crate::channel::transfers::{Abilities, Modes, Outbound, Started, Ticket, Transfers};
-use crate::channel::{Area, Channel, Free, Segment, Way};
-use crate::device::EAGER_BYTES;
+use crate::channel::{Area, Channel, Segment, Way};
+use crate::processor::Free;
 
 /// The behaviour of the wires.
 #[derive(Clone, Copy, Debug)]

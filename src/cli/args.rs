@@ -24,10 +24,10 @@ use super::read::{
 };
 use crate::experiment::{
     Algorithm, DEFAULT_FAN_IN, DEFAULT_MAPPING, DEFAULT_TREE_SHAPE, EngineKind, Experiment,
-    FlagLayout, Form, Observe, Pin, VariablePlacement,
+    FlagLayout, Form, Observe, Pin, VariablePlacement, applies,
 };
+use crate::report::row;
 use crate::report::stop::{Stop, one_line};
-use crate::report::{applies, row};
 
 /// The most threads of one experiment.
 pub const MAX_THREADS: u64 = 1 << 28;

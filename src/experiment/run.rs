@@ -15,6 +15,7 @@ use sme_sim::observe::words;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
+use super::applies;
 use super::noise::Skews;
 use super::{
     Algorithm, EngineKind, Error, Experiment, FlagLayout, Observe, Outcome, PathStep, Pin,
@@ -22,7 +23,6 @@ use super::{
 };
 use crate::homes::homes;
 use crate::progress::Watch;
-use crate::report::applies;
 
 /// Data that does not fit the nodes' shared partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

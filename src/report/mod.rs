@@ -10,10 +10,8 @@
 //! * [`recognize`]: rows that were written before; [`records`]: rows of any kind, read from files;
 //!   [`strict`]: JSON without keys that stand twice.
 //! * [`units`]: what keys say in words.
-//! * [`applies`]: which parameters an algorithm looks at, so that a row leaves the others out.
 //! * [`stop`]: errors and exit statuses.
 
-pub mod applies;
 pub mod calls;
 pub mod collect;
 pub mod columns;

@@ -14,10 +14,9 @@ use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 
 use super::Format;
-use super::applies;
 use super::table;
 use crate::experiment::noise::{Noise, gaps_of, lengths_of};
-use crate::experiment::{Experiment, Outcome};
+use crate::experiment::{Experiment, Outcome, applies};
 use crate::host;
 
 /// A result row: its cells, in the order of [`keys`].

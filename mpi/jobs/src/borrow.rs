@@ -6,17 +6,18 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use sme_memory::{Cacheable, Memory as _, Own, Place, Route, Segments, Spawn, Tables, Word};
-use sme_mpi::channel::{Processor, Work};
 use sme_mpi::process::command::{Command, Program};
 use sme_mpi::process::daemon::Daemon;
 use sme_mpi::process::lending::{KEPT, Lease, MemoryWish};
 use sme_mpi::process::sigmod::Sigmod;
+use sme_mpi::processor::{Processor, Work};
 use sme_sim::machine::Shape;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
 use super::job::{Error, Job, Observe, Observed};
 use super::processor::Core;
+use super::segments::{LINES, lendable, segments};
 use super::{Measurement, programs};
 
 /// The program, by its core.
@@ -32,12 +33,6 @@ const MAPS: &str = "maps";
 const LOADS_BORROWED: &str = "loads borrowed memory";
 const LOADS_OWN: &str = "loads own memory";
 const RETURNS: &str = "returns";
-
-/// Lines of each kind of memory that are loaded: less than any cache holds, each once.
-const LINES: u32 = 256;
-
-/// Segments into which the shared partition of a cluster's node is divided.
-const OF_PARTITION: u32 = 16;
 
 /// One program that borrows memory.
 #[derive(Clone, Debug)]
@@ -65,29 +60,6 @@ pub struct Outcome {
     pub loads_own: Time,
     /// The time in which it is written back and returned.
     pub returns: Time,
-}
-
-/// The segments that each core of a machine of that shape has, or each node of a cluster.
-fn segments(shape: &Shape) -> Segments {
-    shape.segments.unwrap_or(Segments {
-        bytes: shape.shared_bytes / u64::from(OF_PARTITION),
-        count: OF_PARTITION,
-        unused: u32::MAX,
-    })
-}
-
-/// The segments of each core of `job`, or each node, for its daemon to lend; 0 where those that it
-/// keeps have no room for what MPI and the daemon have there.
-pub fn lendable(job: &Job) -> u32 {
-    let shape = job.machine.shape();
-    let Segments { bytes, count, .. } = segments(shape);
-    let kept = bytes.saturating_mul(KEPT.into());
-    let needed = 2 * u64::from(LINES) * u64::from(shape.line_bytes);
-    let has_room = shape.segments.is_some() || kept >= job.managed_end();
-    match has_room && bytes >= needed {
-        true => count,
-        false => 0,
-    }
 }
 
 impl Borrow {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use sme_memory::Own;
 use sme_mpi::buffer::{Buffer, BufferMut};
-use sme_mpi::channel::Processor;
 use sme_mpi::error::MpiError;
+use sme_mpi::processor::Processor;
 use sme_mpi::rank::{Source, Tag};
 use sme_mpi::rcce::Rcce;
 use sme_sim::parts::contract::ThreadMemory;

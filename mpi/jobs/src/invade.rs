@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use sme_memory::Spawn;
-use sme_mpi::channel::{Processor, Work};
 use sme_mpi::process::command::{Command, Program};
 use sme_mpi::process::daemon::Daemon;
 use sme_mpi::process::invade::Wish;
 use sme_mpi::process::sigmod::Sigmod;
+use sme_mpi::processor::{Processor, Work};
 use sme_sim::observe::spans::SpanTimes;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;

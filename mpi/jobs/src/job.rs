@@ -1,5 +1,8 @@
 //! A job of ranks on a machine, over a message library: simulated, and what is observed of it.
 
+mod error;
+mod managed;
+
 use std::cmp::Reverse;
 use std::future::Future;
 use std::sync::Arc;
@@ -31,10 +34,10 @@ use sme_sim::time::Time;
 
 use super::channel::SimulatedChannel;
 use super::choice::CallChoice;
-pub use super::error::Error;
 pub use super::library::Library;
-use super::managed::PROCESSES;
 use super::processor::Core;
+pub use error::Error;
+use managed::PROCESSES;
 
 /// The default number of messages of channel queues that each rank may have under way to each
 /// other one.

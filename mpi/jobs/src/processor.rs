@@ -3,7 +3,7 @@
 
 use std::panic::Location;
 
-use sme_mpi::channel::{Processor, Work};
+use sme_mpi::processor::{Processor, Work};
 use sme_sim::machine::Software;
 use sme_sim::parts::contract::{Call, ThreadMemory, Toward};
 use sme_sim::time::Time;

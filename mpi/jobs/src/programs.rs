@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use sme_memory::{Memory as _, Spawn as _};
 use sme_mpi::channel::sections::Sections;
-use sme_mpi::channel::{Processor, Work};
 use sme_mpi::error::MpiError;
 use sme_mpi::process::Exit;
 use sme_mpi::process::command::{Command, Held, Program};
@@ -19,14 +18,15 @@ use sme_mpi::process::member::Member;
 use sme_mpi::process::module::Registered;
 use sme_mpi::process::sigmod::Sigmod;
 use sme_mpi::process::start::{Begun, Files};
+use sme_mpi::processor::{Processor, Work};
 use sme_mpi::rank::Mpi;
 use sme_sim::observe::spans::SpanTimes;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 
-use super::borrow;
 use super::channel::SimulatedChannel;
 use super::job::{Error, Job, Kill, Observe, Observed, SimulatedMpi};
 use super::processor::Core;
+use super::segments::lendable;
 
 /// From when a process begins its program until its library is there: MPI_Init.
 pub const INITIALIZES: &str = "initializes";
@@ -172,7 +172,7 @@ where
             }
         };
         let daemon = daemon.with_image(self.files.clone(), Arc::new(image));
-        let daemon = daemon.with_segments(borrow::lendable(&self.job));
+        let daemon = daemon.with_segments(lendable(&self.job));
         let daemon = match &self.job.machine.shape().domains {
             Some(domains) => daemon.with_domains(Arc::new(domains.clone())),
             None => daemon,
@@ -231,7 +231,7 @@ where
             self.wrong.lock().error.get_or_insert(error);
         }
         if self.files.have_borrowed() {
-            let count = borrow::lendable(&self.job);
+            let count = lendable(&self.job);
             let free = all.iter().zip(sigmod.survey_memory(&all).await);
             let lenders = free.filter(|&(_, free)| free != count.saturating_sub(KEPT));
             let lenders: Vec<u32> = lenders.map(|(&core, _)| core).collect();

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::program::{Asked, Beside, Gone, Program};
 use super::rank::{Ended, Failure, SUCCESS};
 use super::server::{Compute, Server};
-use crate::channel::{Channel, Processor};
+use crate::channel::Channel;
+use crate::processor::Processor;
 use crate::rank::Mpi;
 
 /// The time of a rank's beginning, in seconds: programs may take 0 for no time.

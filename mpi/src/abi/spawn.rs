@@ -7,9 +7,10 @@ use super::arguments::Arguments;
 use super::program::Part;
 use super::rank::{Ended, Failure, Rank, SUCCESS};
 use super::server::Server;
-use crate::channel::{Channel, Work};
+use crate::channel::Channel;
 use crate::error::{ErrorClass, Fault};
 use crate::info::Info;
+use crate::processor::Work;
 
 /// The most texts of a list, or parts of a program.
 const MOST: usize = 1 << 16;

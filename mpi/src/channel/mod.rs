@@ -2,7 +2,7 @@
 //!
 //! From each rank to each other one there is a stream of bytes, in order and without loss, with
 //! room for some of them. The device above cuts the streams into packets. Every transfer costs
-//! simulated time, and so does the library's own [work](Work): the channel accounts for both.
+//! simulated time, and so does the library's own [work](crate::processor::Work): the channel accounts for both.
 
 mod arena;
 mod bells;
@@ -16,12 +16,15 @@ pub mod transfers;
 use std::future::Future;
 use std::panic::Location;
 
+use crate::processor::{Processor, Work};
 use sme_memory::{Own, Place, Until};
 use transfers::Transfers;
 
-pub use crate::device::EAGER_BYTES;
-
 pub use crate::device::direct::Pending;
+
+/// The longest message that is sent without asking where the channel does not say otherwise, in
+/// bytes.
+pub const EAGER_BYTES: u64 = 16 << 10;
 
 /// Bytes that a channel moves, with their address in the rank's own simulated memory, on which the
 /// time for copying them depends. Without an address they are in the core's first-level cache.
@@ -31,94 +34,6 @@ pub struct Segment<'a> {
     pub bytes: &'a [u8],
     /// The simulated address of the first.
     pub address: Option<u64>,
-}
-
-/// A piece of work of the library's software. A machine names what each takes; there is one cost
-/// for each primitive, never one for each function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Work {
-    /// Entering and leaving an MPI call: arguments checked, handles looked up.
-    Call,
-    /// Making a request of a send or a receive, or a packet of its own, and queueing it.
-    Request,
-    /// Handling a packet that has arrived.
-    Packet,
-    /// Comparing one entry of a queue with a message.
-    Match,
-    /// Combining one word of two operands.
-    Combine,
-    /// Translating a group to the ranks of a window as MPICH's message-based windows do: lists
-    /// made, filled and dropped.
-    Group,
-    /// One turn of a loop over the targets or the origins of an epoch.
-    Target,
-    /// Putting a control message together and handing it to a network.
-    Post,
-    /// Entering the handler of a control message that has come, and leaving it.
-    Callback,
-    /// Allocating a receive tag and configuring it.
-    Open,
-    /// Finding the place of a message, or the message of a receive, in the library's lists.
-    Find,
-    /// Taking a buffer for data that are sent later, and noting them.
-    Keep,
-    /// Setting a transfer up.
-    Setup,
-    /// Seeing that a transfer is over.
-    Completion,
-    /// Forking a process.
-    Fork,
-    /// Executing another program in a process, until that begins.
-    Exec,
-    /// The library's beginning in a process, without messages and without requests of a manager.
-    Init,
-    /// Serving a request at the manager of a program.
-    Serve,
-    /// The same over TCP/IP.
-    ServeSocket,
-    /// Logging in on another core by SSH.
-    Login,
-}
-
-/// The processor of a rank, which the library's own work keeps busy, and who hears of the rank's
-/// calls.
-pub trait Processor: Send + Sync {
-    /// Takes the cost of all this work, each so many times.
-    fn work(&self, work: &[(Work, u32)]) -> impl Future<Output = ()> + Send;
-
-    /// The program itself computes for so many picoseconds.
-    fn computes(&self, _ps: u64) -> impl Future<Output = ()> + Send {
-        async {}
-    }
-
-    /// The rank enters an MPI call: see [`Channel::enters`].
-    fn enters(
-        &self,
-        call: &'static str,
-        peer: Option<u32>,
-        bytes: u64,
-    ) -> impl Future<Output = ()> + Send;
-
-    /// The rank leaves the MPI call that it entered last.
-    fn leaves(&self, call: &'static str) -> impl Future<Output = ()> + Send;
-
-    /// The rank waits on behalf of `site`, a place in its program, in the MPI call that it entered
-    /// last: for reports of deadlocks. Takes no simulated time.
-    fn waits(&self, _site: &'static Location<'static>) -> impl Future<Output = ()> + Send {
-        async {}
-    }
-}
-
-/// A processor on which work takes no time, and which keeps no record of calls.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Free;
-
-impl Processor for Free {
-    async fn work(&self, _: &[(Work, u32)]) {}
-
-    async fn enters(&self, _: &'static str, _: Option<u32>, _: u64) {}
-
-    async fn leaves(&self, _: &'static str) {}
 }
 
 /// The services that a machine gives to a rank of a job.

@@ -5,7 +5,8 @@ use std::panic::Location;
 
 use sme_memory::{Blocks, Flag, Memory, Place, Register, Route, TestAndSet, Until};
 
-use super::{Area, Processor, Way};
+use super::{Area, Way};
+use crate::processor::Processor;
 
 /// The areas as one rank sees them; each rank runs on the node of its number.
 #[derive(Debug)]

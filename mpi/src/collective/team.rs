@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use super::{Call, Calls};
-use crate::channel::Work;
 use crate::datatype::Datatype;
 use crate::device::matching::Wanted;
 use crate::device::{Device, Head, Mode};
 use crate::error::{ErrorClass, Fault};
 use crate::group::Group;
 use crate::op::Op;
+use crate::processor::Work;
 
 /// One call of one rank.
 #[derive(Clone, Debug)]

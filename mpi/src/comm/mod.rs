@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 
 use crate::attributes::Attributes;
 use crate::collective::choice::On;
+use crate::device::Maker;
 use crate::error::{ErrorClass, ErrorHandler, Fault};
 use crate::group::Group;
 use crate::info::Info;
@@ -40,10 +41,6 @@ pub(crate) enum Plane {
 const PLANE_BITS: u32 = 3;
 const COUNT_BITS: u32 = 28;
 const BIRTH_BITS: u32 = 12;
-
-/// The maker of a context: a rank of the job, and the number of its process, of which the last 4096
-/// at one rank are told apart.
-pub(crate) type Maker = (u32, u32);
 
 /// The context number `count` of those that `maker` makes.
 pub(crate) fn context((rank, birth): Maker, count: u32) -> u64 {

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::packet::{Header, Kind};
 use super::{Activity, Device, Outcome};
-use crate::channel::Work;
+use crate::processor::Work;
 
 /// Takes the packets of one context.
 pub(crate) trait Handler: Send {

@@ -5,7 +5,7 @@ use std::mem::take;
 
 use super::packet::{Header, Kind};
 use super::{Activity, Body, Device, Envelope, Incoming, Message, Outcome, State, To};
-use crate::channel::Work;
+use crate::processor::Work;
 
 impl Device {
     /// The packet that is arriving `from` a rank, to be put back by [`Device::arrives`].

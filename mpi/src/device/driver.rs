@@ -7,7 +7,8 @@ use super::direct::Direct;
 use super::packet::Header;
 use super::{Device, Outgoing};
 use crate::channel::transfers::Transfers;
-use crate::channel::{Channel, Segment, Work};
+use crate::channel::{Channel, Segment};
+use crate::processor::Work;
 
 /// A place in a rank's program.
 pub(crate) type Site = &'static Location<'static>;

@@ -37,19 +37,14 @@ use std::mem::take;
 use parking_lot::Mutex;
 use slab::Slab;
 
-use crate::channel::Work;
 use crate::channel::transfers::Abilities;
-use crate::comm::Maker;
 use crate::error::Fault;
+use crate::processor::Work;
 use active::Handlers;
 use direct::{Direct, Landing, Way};
 use matching::{Envelope, Queues, Wanted};
 use packet::{HEADER_BYTES, Header, Kind};
 pub(crate) use tasks::Task;
-
-/// The longest message that is sent without asking where the channel does not say otherwise, in
-/// bytes.
-pub const EAGER_BYTES: u64 = 16 << 10;
 
 /// The condition under which a send is over (MPI-4.1, Sec. 3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +108,10 @@ pub(crate) struct Outcome {
     /// The error of a task.
     pub(crate) fault: Option<Fault>,
 }
+
+/// The maker of a context: a rank of the job, and the number of its process, of which the last 4096
+/// at one rank are told apart.
+pub(crate) type Maker = (u32, u32);
 
 /// One rank's device.
 pub(crate) struct Device {

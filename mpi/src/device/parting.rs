@@ -2,7 +2,6 @@
 
 use super::packet::{Header, Kind};
 use super::{Activity, Device, Outgoing, Request};
-use crate::collective::Call;
 use crate::group::Group;
 
 /// Something that is under way, and the other rank of the job where it is known.
@@ -91,7 +90,13 @@ impl Device {
     }
 
     /// Something that is under way with one of `others`, or a receive from any rank in `context`.
-    pub(crate) fn unfinished(&self, others: &Group, context: Option<u64>) -> Option<Unfinished> {
+    /// Messages of call number `call`, in which the ranks are, do not count.
+    pub(crate) fn unfinished(
+        &self,
+        others: &Group,
+        context: Option<u64>,
+        call: u8,
+    ) -> Option<Unfinished> {
         let is_other = |rank: &u32| others.rank_of(*rank).is_some();
         let state = self.state.lock();
         let mut requests = state.requests.iter();
@@ -107,8 +112,7 @@ impl Device {
         };
         let message = || {
             // Others may be ahead of this rank in the call.
-            let mut left =
-                (state.queues.unexpected()).filter(|one| one.call != Call::Retreat as u8);
+            let mut left = (state.queues.unexpected()).filter(|one| one.call != call);
             let left = left.find(|one| is_other(&one.from))?;
             Some(Unfinished::Message(left.from))
         };

@@ -5,7 +5,7 @@ use sme_memory::{Flag, Gathers, Mailbox, Receives, Transfer, Word};
 
 use super::path::{End, Path};
 use super::{Fabric, Ipc, IpcError};
-use crate::channel::{Processor, Work};
+use crate::processor::{Processor, Work};
 
 /// The receiving end.
 #[derive(Debug)]

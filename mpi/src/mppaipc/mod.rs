@@ -10,7 +10,7 @@
 //!
 //! Buffers are addresses in a node's memory. Threads of a node share its [`Resources`]: tags,
 //! channels and room in memory; each has an [`Ipc`] of its own. The library's own work takes the
-//! time that the machine says, one for each primitive ([`Work`](crate::channel::Work)).
+//! time that the machine says, one for each primitive ([`Work`](crate::processor::Work)).
 
 pub mod channel;
 pub mod path;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub use resources::{Hardware, Resources, Room};
 use sme_memory::{AnyFlag, Blocks, Flag, Network, Own, Place, Route, Until, Word};
 
-use crate::channel::Processor;
+use crate::processor::Processor;
 use path::{BadPath, End, Path};
 
 /// A call that the library refuses. The message says what was asked for, the number is that of the

@@ -9,7 +9,7 @@ use sme_memory::{NodeSet, Receives, Transfer, Until, Word};
 use super::path::Path;
 use super::resources::Sends;
 use super::{Fabric, Ipc, IpcError};
-use crate::channel::{Processor, Work};
+use crate::processor::{Processor, Work};
 
 /// The receiving end: a receive tag of this node.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use sme_memory::{Flag, Flags, Gathers, Mailbox, NodeSet, Receives, Transfer, Unt
 
 use super::path::{End, Path};
 use super::{Fabric, Ipc, IpcError};
-use crate::channel::{Processor, Work};
+use crate::processor::{Processor, Work};
 
 /// The receiving end.
 #[derive(Debug)]

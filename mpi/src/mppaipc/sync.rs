@@ -5,7 +5,7 @@ use sme_memory::{Flag, Gathers, Mailbox, NodeSet};
 
 use super::path::Path;
 use super::{Fabric, Ipc, IpcError};
-use crate::channel::Processor;
+use crate::processor::Processor;
 
 /// The receiving end.
 #[derive(Debug)]

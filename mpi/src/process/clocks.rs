@@ -20,7 +20,7 @@ use super::alert::Means;
 use super::board::{Beside, Board};
 use super::command::{Command, Held, Program};
 use super::sigmod::Sigmod;
-use crate::channel::Processor;
+use crate::processor::Processor;
 
 /// The reason for which a clock or a voltage was not set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

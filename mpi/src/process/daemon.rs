@@ -14,7 +14,7 @@ use super::module::{self, Registered};
 use super::notice::{Exit, Notice};
 use super::sigmod::Sigmod;
 use super::start::{Begun, Files, Image, Process};
-use crate::channel::{Processor, Work};
+use crate::processor::{Processor, Work};
 
 /// The reservation of a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use super::alert::Means;
 use super::command::{Command, Held, Program};
 use super::sigmod::Sigmod;
-use crate::channel::Processor;
+use crate::processor::Processor;
 
 /// The cores that a program wants beside those that it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use super::board::Lent;
 use super::command::{Command, Held, Program};
 use super::invade::run_of;
 use super::sigmod::Sigmod;
-use crate::channel::Processor;
+use crate::processor::Processor;
 
 /// Segments of a core's memory that are not lent.
 pub const KEPT: u32 = 4;

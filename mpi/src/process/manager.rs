@@ -12,8 +12,8 @@ use super::module::Registered;
 use super::notice::Notice;
 use super::sigmod::Sigmod;
 use super::start::Files;
-use crate::channel::{Processor, Work};
 use crate::error::{ErrorClass, Fault};
+use crate::processor::{Processor, Work};
 
 /// The way in which a manager reaches its processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,9 @@ use super::lending::{Lease, MemoryWish};
 use super::notice::Notice;
 use super::sigmod::Sigmod;
 use super::start::{Begun, Files};
-use crate::channel::{Channel, Processor, Work};
+use crate::channel::Channel;
 use crate::error::{ErrorClass, Fault, MpiError};
+use crate::processor::{Processor, Work};
 use crate::rank::{Arrival, Mpi, NameService, Starter};
 use parking_lot::Mutex;
 

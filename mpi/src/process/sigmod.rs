@@ -6,7 +6,7 @@ use sme_memory::{Register, Until};
 use super::alert::{Alert, Means};
 use super::board::{Beside, Board, Row};
 use super::command::{Command, Held};
-use crate::channel::{Processor, Work};
+use crate::processor::{Processor, Work};
 
 /// The library as the program on one core has it.
 #[derive(Debug)]

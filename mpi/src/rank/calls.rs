@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 
 use super::{Mpi, PROC_NULL};
-use crate::channel::{Channel, Work};
+use crate::channel::Channel;
 use crate::device::driver;
 use crate::error::{ErrorClass, Fault, MpiError};
+use crate::processor::Work;
 
 /// The state of a rank's calls.
 #[derive(Debug, Default)]

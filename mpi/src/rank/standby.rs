@@ -10,13 +10,14 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::{Arrival, Mpi, Starter, Worlds};
-use crate::channel::{Channel, Processor, Work};
+use crate::channel::Channel;
 use crate::comm::Comm;
 use crate::comm::create::{Made, fresh};
 use crate::device::Device;
 use crate::device::active::Handler;
 use crate::error::{ErrorClass, Fault};
 use crate::group::Group;
+use crate::processor::{Processor, Work};
 
 /// The context of packets to ranks on standby: no communicator has it.
 const CONTEXT: u64 = u64::MAX - 1;

@@ -130,7 +130,7 @@ impl<C: Channel> Mpi<C> {
         // All ranks have begun the call: all that they have sent to this one is there.
         self.progress().await;
         let any = (!stays).then(|| comm.context(Plane::Point));
-        let unfinished = self.device.unfinished(&others, any);
+        let unfinished = self.device.unfinished(&others, any, Call::Retreat as u8);
         let (team, _) = teams(self.device(), comm, Call::Retreat, 0);
         self.run(site, Box::pin(world::agree(team, unfinished)))
             .await?;

@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 
 use super::access::{Access, Kind};
 use super::memory::Regions;
-use crate::channel::Work;
 use crate::collective::choice::Algorithm;
 use crate::collective::{Call, Reduction, barrier, reduce_scatter};
 use crate::comm::create::teams;
@@ -25,6 +24,7 @@ use crate::device::matching::Wanted;
 use crate::device::{Device, Head, Mode};
 use crate::error::Fault;
 use crate::op::Op;
+use crate::processor::Work;
 
 /// The tag of posts, as in MPICH.
 const POST: i32 = 100;

@@ -26,9 +26,10 @@ use sme_memory::{Place, Until};
 
 use super::Flaw;
 use super::access::Access;
-use crate::channel::{Area, Channel, Way, Work};
+use crate::channel::{Area, Channel, Way};
 use crate::error::{ErrorClass, Fault};
 use crate::group::Group;
+use crate::processor::Work;
 
 /// The most ranks of such a window: a counter has seven bits.
 pub(crate) const MOST_RANKS: u32 = 127;

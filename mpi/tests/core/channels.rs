@@ -4,11 +4,12 @@
 use std::sync::Mutex;
 
 use sme_memory::native::{Native, Patience, Size, Thread, run};
+use sme_mpi::channel::Channel;
 use sme_mpi::channel::chunks::{Chunks, Ring};
 use sme_mpi::channel::layout::{Layout, NoRoom, Reach};
 use sme_mpi::channel::sections::Sections;
 use sme_mpi::channel::transfers::Modes;
-use sme_mpi::channel::{Channel, Free};
+use sme_mpi::processor::Free;
 use sme_mpi::rank::{Mpi, Source, Tag};
 
 /// Runs `program` as each rank of `layout`, on threads of their own, each over its `channel`.

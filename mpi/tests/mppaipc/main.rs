@@ -11,8 +11,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use proptest::prelude::*;
 use sme_memory::native::{Native, Patience, Size, Thread, run};
-use sme_mpi::channel::Free;
 use sme_mpi::mppaipc::{Hardware, Ipc, IpcError, Resources, Room};
+use sme_mpi::processor::Free;
 
 use programs::Wrong;
 

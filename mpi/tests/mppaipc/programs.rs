@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use sme_memory::Word;
-use sme_mpi::channel::Processor;
 use sme_mpi::mppaipc::portal::{Piece, WhenBusy};
 use sme_mpi::mppaipc::{Fabric, Ipc, IpcError};
+use sme_mpi::processor::Processor;
 
 /// The violations that the threads of a program have found.
 #[derive(Clone, Debug, Default)]

@@ -18,8 +18,9 @@ use super::bells::Bells;
 use super::layout::{Layout, Level, NoRoom, Part, Row};
 use super::shared::Shared;
 use super::transfers::NoTransfers;
-use super::{Channel, Processor, Segment, own};
-use crate::device::EAGER_BYTES;
+use super::{Channel, Segment, own};
+use crate::channel::EAGER_BYTES;
+use crate::processor::Processor;
 use ring::{LINE_WORDS, Packed};
 pub use ring::{NoRing, Ring};
 

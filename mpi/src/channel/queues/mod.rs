@@ -21,13 +21,14 @@ use sme_memory::{Flag, Own, Spawn, TestAndSet, ThreadId, Timer, Until};
 
 use super::shared::Shared;
 use super::transfers::{Modes, Transfers};
-use super::{Channel, Processor, Segment, Work, gather, own};
+use super::{Channel, Segment, gather, own};
 use crate::device::direct::Pending;
 use crate::device::packet::Frames;
 use crate::mppaipc::path::interface;
 use crate::mppaipc::rqueue::{RQueueRx, RQueueTx};
 use crate::mppaipc::sync::SyncRx;
 use crate::mppaipc::{Fabric, Hardware, Ipc, IpcError, Resources, Room};
+use crate::processor::{Processor, Work};
 
 /// Bytes of a message.
 pub const MESSAGE_BYTES: usize = 120;

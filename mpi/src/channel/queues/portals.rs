@@ -13,9 +13,10 @@ use sme_memory::{Flag, NodeSet, Own};
 
 use crate::channel::arena::Arena;
 use crate::channel::transfers::{Abilities, Modes, Outbound, Started, Ticket, Transfers};
-use crate::channel::{Processor, Work, bytes_of, own, words_of};
+use crate::channel::{bytes_of, own, words_of};
 use crate::mppaipc::portal::{Piece, PortalRx, Read, WhenBusy, Write};
 use crate::mppaipc::{Fabric, Ipc, IpcError};
+use crate::processor::{Processor, Work};
 
 /// Bytes of the library's buffers: for data that are received, that are sent, and that are sent
 /// later (LAZY_BUFFER_LENGTH).

@@ -22,8 +22,9 @@ use super::bells::Bells;
 use super::layout::{Layout, Level, NoRoom, Reach, Row};
 use super::shared::Shared;
 use super::transfers::Modes;
-use super::{Channel, Processor, Segment, gather, own};
-use crate::device::EAGER_BYTES;
+use super::{Channel, Segment, gather, own};
+use crate::channel::EAGER_BYTES;
+use crate::processor::Processor;
 use places::Places;
 
 /// The channel of one rank.

@@ -11,7 +11,8 @@ use super::Sections;
 use crate::channel::arena::Arena;
 use crate::channel::layout::LINE;
 use crate::channel::transfers::{Abilities, Modes, Outbound, Started, Ticket, Transfers};
-use crate::channel::{Processor, Work, bytes_of, own, words_of};
+use crate::channel::{bytes_of, own, words_of};
+use crate::processor::{Processor, Work};
 
 /// The places of a rank.
 #[derive(Debug)]

@@ -22,8 +22,8 @@ pub use pending::Pending;
 use super::packet::{Header, Kind};
 use super::pairs::{AnnouncedPlace, Pairs, Sent};
 use super::{Activity, CallForm, Head, Mode, State};
-use crate::channel::Work;
 use crate::channel::transfers::{Abilities, Outbound, Started, Ticket};
+use crate::processor::Work;
 
 /// The transfers of one rank.
 #[derive(Debug)]

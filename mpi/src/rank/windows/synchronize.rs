@@ -4,7 +4,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use super::{Engine, Window};
-use crate::channel::{Channel, Work};
+use crate::channel::Channel;
 use crate::collective::Call;
 use crate::device::Task;
 use crate::device::driver::{self, Site};
@@ -12,6 +12,7 @@ use crate::device::driver::{self, Site};
 use crate::error::ErrorClass;
 use crate::error::{Fault, MpiError};
 use crate::group::Group;
+use crate::processor::Work;
 use crate::window::epoch::Epochs;
 
 /// A synchronizing call.

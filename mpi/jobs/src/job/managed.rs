@@ -8,9 +8,7 @@ use sme_mpi::process::alert::Alert;
 use sme_sim::machine::{Machine, Readable};
 use sme_sim::observe::timeline::Recorded;
 
-use super::error::Error;
-use super::job::Job;
-use super::library::Library;
+use super::{Error, Job, Library};
 
 /// The capabilities that a process manager needs on a chip with message passing buffers, MPI
 /// through these included.
@@ -80,7 +78,7 @@ impl Job {
     }
 
     /// The offset in each node's memory behind the channel and the board of a process manager.
-    pub(super) fn managed_end(&self) -> u64 {
+    pub(crate) fn managed_end(&self) -> u64 {
         self.behind_channel().max(self.board().end())
     }
 
@@ -94,7 +92,7 @@ impl Job {
     }
 
     /// Returns whether the machine can run the daemons of a process manager.
-    pub(super) fn check_managed(&self) -> Result<(), Error> {
+    pub(crate) fn check_managed(&self) -> Result<(), Error> {
         let shape = self.machine.shape();
         let name = || self.machine.name().to_owned();
         let is_cluster = self.library == Library::Sections;
@@ -119,7 +117,7 @@ impl Job {
 
     /// The recorded activity of all threads of `machine`, with the roles of those of a process
     /// manager.
-    pub(super) fn recorded(&self, machine: &dyn Readable) -> Recorded {
+    pub(crate) fn recorded(&self, machine: &dyn Readable) -> Recorded {
         let mut recorded = machine.recorded(&|place| self.variable(place));
         if !self.is_managed {
             return recorded;

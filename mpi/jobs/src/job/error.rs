@@ -11,8 +11,7 @@ use sme_sim::observe::failure::Failure;
 use sme_sim::observe::staleness::{StaleReport, TooManyThreads};
 use sme_sim::observe::timeline::TooManyNodes;
 
-use super::job::Kill;
-use super::library::Library;
+use super::{Kill, Library};
 
 /// A reason for which a job has no outcome.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! The parameters that an algorithm looks at.
 
-use crate::experiment::{Algorithm, VariablePlacement};
+use super::{Algorithm, VariablePlacement};
 
 /// `--placement`
 pub fn placement(algorithm: Algorithm, placement: VariablePlacement) -> bool {
