@@ -292,7 +292,7 @@ pub(crate) const ORANGES: [(u8, u8, u8); 5] = [
 ];
 pub(crate) const GREY: (u8, u8, u8) = (80, 80, 80);
 
-#[cfg(test)]
+#[cfg(all(test, feature = "cli"))]
 mod tests {
     use super::*;
 

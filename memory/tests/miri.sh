@@ -11,4 +11,4 @@ fi
 # The clock and the number of processors are the host's.
 export MIRIFLAGS="${MIRIFLAGS:-} -Zmiri-disable-isolation"
 cargo +nightly miri test -p sme-memory -p sme-barrier --test native
-cargo +nightly miri test -p sme --lib -- coherence::measure::ring coherence::measure::pair
+cargo +nightly miri test -p sme --lib --no-default-features -- coherence::measure::ring coherence::measure::pair

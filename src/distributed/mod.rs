@@ -8,7 +8,7 @@
 
 #[cfg(feature = "mpi")]
 pub mod mpi;
-#[cfg(test)]
+#[cfg(all(test, feature = "cli"))]
 mod tests;
 
 use std::ffi::OsString;

@@ -238,7 +238,7 @@ fn count(fields: &Fields, key: &str) -> Result<u32, String> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "cli"))]
 mod tests {
     use super::*;
     use proptest::prelude::*;

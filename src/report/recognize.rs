@@ -124,7 +124,7 @@ fn unquote(quoted: &str) -> Option<(String, &str)> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "cli"))]
 mod tests {
     use super::*;
     use crate::cli::testing;

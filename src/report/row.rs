@@ -441,7 +441,7 @@ fn when(applies: bool, cell: impl FnOnce() -> Cell) -> Cell {
     if applies { cell() } else { Cell::Absent }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "cli"))]
 mod tests {
     use super::*;
     use crate::cli::testing;
