@@ -292,7 +292,8 @@ pub(crate) const ORANGES: [(u8, u8, u8); 5] = [
 ];
 pub(crate) const GREY: (u8, u8, u8) = (80, 80, 80);
 
-#[cfg(all(test, feature = "cli"))]
+#[cfg(test)]
+#[cfg(feature = "cli")]
 mod tests {
     use super::*;
 

@@ -8,7 +8,8 @@
 
 #[cfg(feature = "mpi")]
 pub mod mpi;
-#[cfg(all(test, feature = "cli"))]
+#[cfg(test)]
+#[cfg(feature = "cli")]
 mod tests;
 
 use std::ffi::OsString;

@@ -238,7 +238,8 @@ fn count(fields: &Fields, key: &str) -> Result<u32, String> {
     }
 }
 
-#[cfg(all(test, feature = "cli"))]
+#[cfg(test)]
+#[cfg(feature = "cli")]
 mod tests {
     use super::*;
     use proptest::prelude::*;

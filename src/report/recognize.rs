@@ -124,7 +124,8 @@ fn unquote(quoted: &str) -> Option<(String, &str)> {
     }
 }
 
-#[cfg(all(test, feature = "cli"))]
+#[cfg(test)]
+#[cfg(feature = "cli")]
 mod tests {
     use super::*;
     use crate::cli::testing;

@@ -441,7 +441,8 @@ fn when(applies: bool, cell: impl FnOnce() -> Cell) -> Cell {
     if applies { cell() } else { Cell::Absent }
 }
 
-#[cfg(all(test, feature = "cli"))]
+#[cfg(test)]
+#[cfg(feature = "cli")]
 mod tests {
     use super::*;
     use crate::cli::testing;

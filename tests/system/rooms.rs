@@ -235,7 +235,7 @@ const CIRCLES: [(&str, &[&str]); 2] = [
 fn without_tests(source: &str) -> &str {
     let tests = source
         .find("#[cfg(test)]\nmod tests {")
-        .or_else(|| source.find("#[cfg(all(test, feature = \"cli\"))]\nmod tests {"))
+        .or_else(|| source.find("#[cfg(test)]\n#[cfg(feature = \"cli\")]\nmod tests {"))
         .or_else(|| source.find("#[cfg(test)]\npub(crate) mod testing"));
     &source[..tests.unwrap_or(source.len())]
 }
