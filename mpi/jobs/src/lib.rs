@@ -4,7 +4,7 @@
 //! * [`job`]: a job on a machine, and the library that its ranks have.
 //! * [`channel`], [`processor`]: what the library asks of a machine.
 //! * [`choice`], [`library`], [`tune`]: which algorithms, channels and protocols a job takes.
-//! * [`pingpong`], [`collective`], [`pscw`], [`line`]: calls, measured.
+//! * [`pingpong`], [`collective`], [`pscw`], [`mod@line`]: calls, measured.
 //! * [`nas`], [`hpl`], [`cg`], [`simpson`]: benchmarks and programs, measured.
 //! * [`programs`]: processes, and the programs that these run: [`spawn`], [`connect`], [`invade`],
 //!   [`infect`], [`borrow`], [`compare`].
