@@ -3,7 +3,7 @@
 //!
 //! A barrier, lock or program of one's own begins with `use sme::prelude::*`: see [`prelude`], and
 //! `examples/`. The crates below this one are here under shorter names: [`memory`], [`barrier`],
-//! [`sim`], [`mpi`], so that `sme` is the only dependency.
+//! [`sim`], [`mpi`], and [`messages`] for jobs of MPI ranks, so that `sme` is the only dependency.
 //!
 //! * [`experiment`]: puts a machine (`sme-sim`) and a barrier (`sme-barrier`) together.
 //! * [`validate`]: the published figures beside the simulated ones.
@@ -16,6 +16,7 @@
 //! * [`fit`]: lines, logarithms and surfaces by least squares.
 //! * [`host`]: the memory of this process.
 //! * [`latency`]: what one access costs.
+//! * `launch`, with the feature `cli`: MPI programs as they are, a process for each rank.
 //! * [`litmus`]: litmus tests on a simulated cluster.
 //! * [`lock`]: the cluster-wide lock on a simulated machine.
 //! * [`native`]: the barriers on this machine's own threads, measured.

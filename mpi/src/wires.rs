@@ -16,9 +16,8 @@ use std::task::{Context, Poll, Waker};
 use parking_lot::Mutex;
 use sme_memory::{Place, Until};
 
-use crate::channel::EAGER_BYTES;
 use crate::channel::transfers::{Abilities, Modes, Outbound, Started, Ticket, Transfers};
-use crate::channel::{Area, Channel, Segment, Way};
+use crate::channel::{Area, Channel, EAGER_BYTES, Segment, Way};
 use crate::processor::Free;
 
 /// The behaviour of the wires.

@@ -1,13 +1,14 @@
 //! Jobs of MPI ranks on the cores of a simulated machine: the place where the libraries for
 //! messages (`sme-mpi`) meet the machines (`sme-sim`).
 //!
-//! * [`job`]: a job on a machine, and the library that its ranks have.
-//! * [`channel`], [`processor`]: what the library asks of a machine.
-//! * [`choice`], [`library`], [`tune`]: which algorithms, channels and protocols a job takes.
-//! * [`pingpong`], [`collective`], [`pscw`], [`mod@line`]: calls, measured.
+//! * [`job`]: a job on a machine. [`library`]: the libraries that its ranks can have.
+//! * [`channel`], [`processor`]: what a library asks of a machine.
+//! * [`choice`]: the call of a run that is to be explained.
+//! * [`pingpong`], [`collective`], [`pscw`], [`compare`]: calls, measured.
+//! * [`mod@line`]: the model of a message's cost. [`tune`]: which way of sending is best.
 //! * [`nas`], [`hpl`], [`cg`], [`simpson`]: benchmarks and programs, measured.
-//! * [`programs`]: processes, and the programs that these run: [`spawn`], [`connect`], [`invade`],
-//!   [`infect`], [`borrow`], [`compare`].
+//! * [`programs`]: processes that come and go, and with them [`spawn`], [`connect`], [`invade`],
+//!   [`infect`], [`borrow`].
 //! * `launch`, with the feature of that name: MPI programs as they are, a process for each rank.
 
 pub mod borrow;

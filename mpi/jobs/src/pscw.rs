@@ -6,12 +6,12 @@
 
 use sme_mpi::group::Group;
 use sme_mpi::window::Synchronization;
+use sme_sim::observe::quantile::nearest_rank;
 use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
 use super::Measurement;
 use super::job::{Error, Job, Observe, Observed, SimulatedMpi};
-use sme_sim::observe::quantile::nearest_rank;
 
 /// The rounds of one origin and its targets.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use sme_sim::machine::Shape;
 
 use super::job::Job;
 
-/// Lines of borrowed memory that are loaded: less than any cache holds, each once.
+/// Lines of borrowed memory, and of own, that a measurement loads: fewer than any cache holds.
 pub const LINES: u32 = 256;
 
 /// Segments into which the shared partition of a cluster's node is divided.

@@ -2,7 +2,7 @@
 //!
 //! From each rank to each other one there is a stream of bytes, in order and without loss, with
 //! room for some of them. The device above cuts the streams into packets. Every transfer costs
-//! simulated time, and so does the library's own [work](crate::processor::Work): the channel accounts for both.
+//! simulated time, and so does the library's own [work](Work): the channel accounts for both.
 
 mod arena;
 mod bells;

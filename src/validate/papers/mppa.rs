@@ -77,8 +77,8 @@ const LARGEST: u64 = 512 << 10;
 /// is a choice: its size is not published.
 const HPL: (u32, u32, (u32, u32)) = (1250, 4, (4, 4));
 
-/// The rate of one core's BLAS \[10^9 operations per second\]: 0.26 operations per cycle, 38 % of
-/// what Sec. I-A says that a core can do at most.
+/// The rate of one core's BLAS \[10^9 operations per second\]: 0.26 operations per cycle, 38 % of a
+/// core's peak (Sec. I-A).
 const CORE_GFLOPS: f64 = 0.104;
 
 impl Course {

@@ -92,7 +92,7 @@ impl Job {
     }
 
     /// Returns whether the machine can run the daemons of a process manager.
-    pub(crate) fn check_managed(&self) -> Result<(), Error> {
+    pub(super) fn check_managed(&self) -> Result<(), Error> {
         let shape = self.machine.shape();
         let name = || self.machine.name().to_owned();
         let is_cluster = self.library == Library::Sections;
@@ -117,7 +117,7 @@ impl Job {
 
     /// The recorded activity of all threads of `machine`, with the roles of those of a process
     /// manager.
-    pub(crate) fn recorded(&self, machine: &dyn Readable) -> Recorded {
+    pub(super) fn recorded(&self, machine: &dyn Readable) -> Recorded {
         let mut recorded = machine.recorded(&|place| self.variable(place));
         if !self.is_managed {
             return recorded;

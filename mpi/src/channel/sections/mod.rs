@@ -22,8 +22,7 @@ use super::bells::Bells;
 use super::layout::{Layout, Level, NoRoom, Reach, Row};
 use super::shared::Shared;
 use super::transfers::Modes;
-use super::{Channel, Segment, gather, own};
-use crate::channel::EAGER_BYTES;
+use super::{Channel, EAGER_BYTES, Segment, gather, own};
 use crate::processor::Processor;
 use places::Places;
 
