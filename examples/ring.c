@@ -30,7 +30,7 @@ int main(int argc, char **argv)
     }
     double seconds = now() - begin, messages = (double)rounds * ranks;
     if (rank == 0)
-        printf("%.2f us a call, %.0f messages/s\n", 1e6 * seconds / (3 * messages), messages / seconds);
+        printf("%.2f us per call, %.0f messages/s\n", 1e6 * seconds / (3 * messages), messages / seconds);
     MPI_Finalize();
     return 0;
 }
