@@ -39,6 +39,7 @@ pub mod info;
 pub mod mppaipc;
 mod names;
 pub mod op;
+mod peers;
 pub mod process;
 pub mod processor;
 #[cfg(test)]

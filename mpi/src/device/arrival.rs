@@ -10,7 +10,7 @@ use crate::processor::Work;
 impl Device {
     /// The packet that is arriving `from` a rank, to be put back by [`Device::arrives`].
     pub(super) fn arriving(&self, from: u32) -> Incoming {
-        take(&mut self.state.lock().incoming[from as usize])
+        take(self.state.lock().incoming.of(from))
     }
 
     /// Takes note of the header that has arrived `from` a rank, if it is complete.
@@ -29,7 +29,7 @@ impl Device {
         let is_complete = |body: &mut Body| body.bytes.len() as u64 == body.header.length;
         let body = incoming.body.take_if(is_complete);
         let mut state = self.state.lock();
-        state.incoming[from as usize] = incoming;
+        *state.incoming.of(from) = incoming;
         let Some(body) = body else { return };
         if body.to != To::Handler {
             return state.arrives(from, body);

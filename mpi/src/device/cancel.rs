@@ -38,7 +38,7 @@ impl State {
     pub(super) fn cancel_send(&mut self, request: usize, to: u32) {
         // Where messages are numbered each one that was counted leaves.
         let is_kept = self.direct.is_some();
-        let queue = &mut self.outgoing[to as usize];
+        let queue = self.outgoing.of(to);
         let is_its = |packet: &Outgoing| {
             !is_kept
                 && packet.sent == 0
@@ -56,7 +56,7 @@ impl State {
         }
         // Its data go with the message: the send is over when they have left.
         let is_leaving = |packet: &Outgoing| packet.completes == Some(request);
-        if self.outgoing[to as usize].iter().any(is_leaving) {
+        if self.outgoing.of(to).iter().any(is_leaving) {
             return;
         }
         let header = Header {

@@ -263,15 +263,15 @@ impl Device {
     }
 
     fn has_packets_to(&self, to: u32) -> bool {
-        !self.state.lock().outgoing[to as usize].is_empty()
+        !self.state.lock().outgoing.of(to).is_empty()
     }
 
     fn next_to(&self, to: u32) -> Option<Outgoing> {
-        self.state.lock().outgoing[to as usize].pop_front()
+        self.state.lock().outgoing.of(to).pop_front()
     }
 
     fn put_back(&self, to: u32, packet: Outgoing) {
-        self.state.lock().outgoing[to as usize].push_front(packet);
+        self.state.lock().outgoing.of(to).push_front(packet);
     }
 
     fn has_left(&self, packet: &Outgoing) {

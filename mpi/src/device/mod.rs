@@ -39,6 +39,7 @@ use slab::Slab;
 
 use crate::channel::transfers::Abilities;
 use crate::error::Fault;
+use crate::peers::Peers;
 use crate::processor::Work;
 use active::Handlers;
 use direct::{Direct, Landing, Way};
@@ -128,11 +129,11 @@ struct State {
     /// Messages that have come unexpected, and the part of their data that is there.
     messages: Slab<Message>,
     /// By destination.
-    outgoing: Vec<VecDeque<Outgoing>>,
+    outgoing: Peers<VecDeque<Outgoing>>,
     /// The destinations for which there are packets.
     busy: Vec<u32>,
     /// By source.
-    incoming: Vec<Incoming>,
+    incoming: Peers<Incoming>,
     handlers: Handlers,
     running: Vec<(usize, Task)>,
     /// Whether any activity has ended since the tasks were polled last.
@@ -250,12 +251,9 @@ impl Device {
         eager_bytes: Option<u64>,
         transfers: Option<Abilities>,
     ) -> Self {
-        let count = ranks as usize;
         let state = State {
-            outgoing: (0..count).map(|_| VecDeque::new()).collect(),
-            incoming: (0..count).map(|_| Incoming::default()).collect(),
             eager_bytes,
-            direct: transfers.map(|abilities| Direct::new(ranks, abilities)),
+            direct: transfers.map(Direct::new),
             ..State::default()
         };
         let state = Mutex::new(state);
@@ -549,7 +547,7 @@ impl State {
         (data, address): (Vec<u8>, Option<u64>),
         completes: Option<usize>,
     ) {
-        let queue = &mut self.outgoing[to as usize];
+        let queue = self.outgoing.of(to);
         if queue.is_empty() {
             self.busy.push(to);
         }

@@ -78,7 +78,7 @@ impl Device {
             read.is_some_and(|(header, _)| header.kind == Kind::Place)
         };
         let waits_for = |&to: &u32| {
-            let mut packets = state.outgoing[to as usize].iter();
+            let mut packets = state.outgoing.get(to).into_iter().flatten();
             world.rank_of(to).is_some() || !packets.all(tells_of_place)
         };
         !state.busy.iter().any(waits_for) && !requests.any(|(_, request)| waits(request))

@@ -5,7 +5,8 @@ use sme_mpi::collective::choice::{Algorithm, Collective, algorithms, suits};
 
 use super::modes::ModeFlags;
 use super::{
-    MOST_BYTES, Point, Points, WatchFlags, channel_of_mpi, jobs, ranks, rounds, sizes, unknown,
+    MOST_BYTES, PARTNERS, Point, Points, WatchFlags, channel_of_mpi, jobs, ranks, rounds, sizes,
+    unknown,
 };
 use crate::cli::args;
 use crate::cli::flags::MachineFlags;
@@ -57,10 +58,6 @@ pub struct CollectiveFlags {
     #[command(flatten)]
     watch: WatchFlags,
 }
-
-/// Bytes of this computer that a message takes which is under way with as many others as there are
-/// pairs of ranks: its section, its packets. Measured, as the memory of whole runs.
-const PER_MESSAGE: u64 = 2400;
 
 /// The default of `--sizes`.
 const SIZES: &str = "8..32768*4";
@@ -147,15 +144,19 @@ impl Point for CollectiveRun {
 
     const EXPLAINED: (&str, &str) = (CALLS, "the last call");
 
+    fn partners(&self) -> u32 {
+        match (self.collective, self.algorithm) {
+            (_, Some(Algorithm::Bruck)) => PARTNERS,
+            (Collective::Alltoall, _) => self.job.ranks,
+            (Collective::ReduceScatter, Some(Algorithm::Pairwise) | None) => self.job.ranks,
+            _ => PARTNERS,
+        }
+    }
+
     fn data_bytes(&self) -> u64 {
-        let ranks = u64::from(self.job.ranks);
         // Data sent, received and expected, and the library's copy.
-        let data = self.buffer_bytes().saturating_mul(4 * ranks);
-        let pairs = match self.collective {
-            Collective::Alltoall => ranks.saturating_mul(ranks),
-            _ => 0,
-        };
-        data.saturating_add(pairs.saturating_mul(PER_MESSAGE))
+        self.buffer_bytes()
+            .saturating_mul(4 * u64::from(self.job.ranks))
     }
 
     fn cells(&self, outcome: &Outcome) -> Vec<Cell> {

@@ -173,6 +173,11 @@ trait Point: Measurement + fmt::Debug + Send + Sized + 'static {
     /// The name of the spans whose last one `--explain` explains, and that in words.
     const EXPLAINED: (&str, &str);
 
+    /// The ranks with which each rank exchanges messages, about.
+    fn partners(&self) -> u32 {
+        PARTNERS
+    }
+
     /// Bytes of this computer that the data of its calls take, about.
     fn data_bytes(&self) -> u64 {
         0
@@ -339,14 +344,19 @@ fn core_gflops(text: Option<&String>, machine: &Machine) -> Result<f64, Stop> {
     }
 }
 
-/// Bytes of this computer that each rank keeps of each other one: streams, queues, flags. Measured,
-/// as the memory of whole runs.
-const PER_PAIR: u64 = 256;
+/// Bytes of this computer that a rank takes for each other one that sends it messages: section,
+/// packets, queues. Measured, as the memory of whole runs in which all messages are under way.
+const PER_PAIR: u64 = 2600;
 
-/// Bytes of this computer that the ranks of a job keep of each other.
-fn kept_of_pairs(job: &Job) -> u64 {
-    let ranks = u64::from(job.ranks);
-    ranks.saturating_mul(ranks).saturating_mul(PER_PAIR)
+/// The ranks with which most ranks of a large job exchange messages, about: partners at distances
+/// that double.
+const PARTNERS: u32 = 16;
+
+/// Bytes of this computer that a job takes in which each rank exchanges messages with so many.
+fn job_bytes(job: &Job, partners: u32) -> u64 {
+    let partners = partners.min(job.ranks);
+    let pairs = u64::from(job.ranks) * u64::from(partners);
+    pairs.saturating_mul(PER_PAIR)
 }
 
 impl<P: Point> Points<P> {
@@ -356,7 +366,8 @@ impl<P: Point> Points<P> {
         let available = memory::available();
         for point in &points {
             let ranks = point.job().ranks;
-            let needed = kept_of_pairs(point.job()).saturating_add(point.data_bytes());
+            let of_job = job_bytes(point.job(), point.partners());
+            let needed = of_job.saturating_add(point.data_bytes());
             memory::enough(&format!("--ranks {ranks}"), needed, available)?;
             point.job().holds(point.data_end()).map_err(stop)?;
         }

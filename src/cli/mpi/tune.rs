@@ -87,7 +87,7 @@ impl TuneFlags {
             }
         };
         job.holds(data_end(&job, most_bytes)).map_err(stop)?;
-        let needed = super::kept_of_pairs(&job);
+        let needed = super::job_bytes(&job, super::PARTNERS);
         memory::enough(&format!("--ranks {ranks}"), needed, memory::available())?;
         let tuning = Tuning {
             job,

@@ -19,6 +19,7 @@ use super::layout::{Layout, Level, NoRoom, Part, Row};
 use super::shared::Shared;
 use super::transfers::NoTransfers;
 use super::{Channel, EAGER_BYTES, Segment, own};
+use crate::peers::Peers;
 use crate::processor::Processor;
 use ring::{LINE_WORDS, Packed};
 pub use ring::{NoRing, Ring};
@@ -43,8 +44,8 @@ pub struct Chunks<M, P> {
 
 #[derive(Debug)]
 struct State {
-    to: Vec<Outgoing>,
-    from: Vec<Incoming>,
+    to: Peers<Outgoing>,
+    from: Peers<Incoming>,
     /// Ranks with unread bytes, in the order of their turns.
     ready: VecDeque<u32>,
 }
@@ -127,7 +128,6 @@ impl<M: Memory + Blocks, P> Chunks<M, P> {
         layout.check()?;
         let Layout { ranks, bytes, .. } = layout;
         let rings = layout.sections().filter(|row| row.bytes >= ring.bytes());
-        let count = ranks as usize;
         Ok(Self {
             memory,
             processor,
@@ -139,8 +139,8 @@ impl<M: Memory + Blocks, P> Chunks<M, P> {
             area: None,
             eager_bytes: Some(EAGER_BYTES),
             state: Mutex::new(State {
-                to: vec![Outgoing::default(); count],
-                from: vec![Incoming::default(); count],
+                to: Peers::default(),
+                from: Peers::default(),
                 ready: VecDeque::new(),
             }),
         })
@@ -192,8 +192,8 @@ impl<M: Memory + Blocks, P> Chunks<M, P> {
             let emptied = self.flag(self.layout.read_by(self.me, other));
             let emptied = self.memory.read(emptied).await;
             let mut state = self.state.lock();
-            state.to[other as usize].emptied = emptied;
-            let from = &mut state.from[other as usize];
+            state.to.of(other).emptied = emptied;
+            let from = state.from.of(other);
             from.filled = filled;
             if from.has_bytes() && !state.ready.contains(&other) {
                 state.ready.push_back(other);
@@ -202,7 +202,7 @@ impl<M: Memory + Blocks, P> Chunks<M, P> {
     }
 
     fn has_room(&self, to: u32) -> bool {
-        self.state.lock().to[to as usize].under_way() < self.ring.chunks()
+        self.state.lock().to.of(to).under_way() < self.ring.chunks()
     }
 
     /// Returns whether it knows of bytes that have not been read.
@@ -212,7 +212,7 @@ impl<M: Memory + Blocks, P> Chunks<M, P> {
 
     /// Fills the next chunk to a rank.
     async fn fills(&self, to: u32, packed: Packed, address: Option<u64>) {
-        let number = self.state.lock().to[to as usize].next;
+        let number = self.state.lock().to.of(to).next;
         let at = self.chunk((self.me, to), number);
         let first = self.memory.word(at, Route::Nearest);
         let address = address.map(own);
@@ -225,7 +225,8 @@ impl<M: Memory + Blocks, P> Chunks<M, P> {
         }
         self.memory.fence().await;
         let filled = {
-            let outgoing = &mut self.state.lock().to[to as usize];
+            let mut state = self.state.lock();
+            let outgoing = state.to.of(to);
             outgoing.next = (outgoing.next + 1) % self.ring.chunks();
             outgoing.filled = (outgoing.filled + 1) % COUNTS;
             outgoing.filled
@@ -237,7 +238,7 @@ impl<M: Memory + Blocks, P> Chunks<M, P> {
 
     /// Reads the first line of the next chunk from a rank.
     async fn opens(&self, from: u32) -> Open {
-        let number = self.state.lock().from[from as usize].next;
+        let number = self.state.lock().from.of(from).next;
         let at = self.chunk((from, self.me), number);
         let mut line = [0; LINE_WORDS];
         let first = self.memory.word(at, Route::Nearest);
@@ -258,7 +259,7 @@ impl<M: Memory + Blocks, P> Chunks<M, P> {
         address: Option<u64>,
         into: &mut Vec<u8>,
     ) {
-        let number = self.state.lock().from[from as usize].next;
+        let number = self.state.lock().from.of(from).next;
         let at = self.chunk((from, self.me), number);
         let (first, end) = (read / 8, (read + count).div_ceil(8));
         let mut words = vec![0; (end - first) as usize];
@@ -272,7 +273,8 @@ impl<M: Memory + Blocks, P> Chunks<M, P> {
     /// The chunk from a rank is empty.
     async fn empties(&self, from: u32) {
         let emptied = {
-            let incoming = &mut self.state.lock().from[from as usize];
+            let mut state = self.state.lock();
+            let incoming = state.from.of(from);
             incoming.next = (incoming.next + 1) % self.ring.chunks();
             incoming.emptied = (incoming.emptied + 1) % COUNTS;
             incoming.emptied
@@ -364,7 +366,7 @@ where
         address: Option<u64>,
         into: &mut Vec<u8>,
     ) -> usize {
-        let open = self.state.lock().from[from as usize].open.take();
+        let open = self.state.lock().from.of(from).open.take();
         let mut open = match open {
             Some(open) => open,
             None => self.opens(from).await,
@@ -386,7 +388,7 @@ where
             self.empties(from).await;
         }
         let mut state = self.state.lock();
-        let incoming = &mut state.from[from as usize];
+        let incoming = state.from.of(from);
         incoming.open = (!is_empty).then_some(open);
         let has_bytes = incoming.has_bytes();
         state.ready.retain(|&sender| sender != from);
@@ -404,20 +406,18 @@ where
     }
 
     async fn wait_until_read(&self, site: &'static Location<'static>) {
-        let emptied = || -> Vec<u8> {
+        // The rank fills no chunk meanwhile.
+        let under_way = || -> u32 {
             let state = self.state.lock();
-            state.to.iter().map(|outgoing| outgoing.emptied).collect()
+            state.to.records().map(Outgoing::under_way).sum()
         };
-        let before = emptied();
-        self.waits_for(site, || emptied() != before).await;
+        let before = under_way();
+        self.waits_for(site, || under_way() < before).await;
     }
 
     fn unread(&self) -> Vec<u32> {
         let state = self.state.lock();
-        let all = (0..).zip(&state.to);
-        all.filter(|(_, outgoing)| outgoing.under_way() > 0)
-            .map(|(to, _)| to)
-            .collect()
+        state.to.that(|outgoing| outgoing.under_way() > 0)
     }
 
     async fn now(&self) -> u64 {

@@ -28,6 +28,7 @@ use crate::mppaipc::path::interface;
 use crate::mppaipc::rqueue::{RQueueRx, RQueueTx};
 use crate::mppaipc::sync::SyncRx;
 use crate::mppaipc::{Fabric, Hardware, Ipc, IpcError, Resources, Room};
+use crate::peers::Peers;
 use crate::processor::{Processor, Work};
 
 /// Bytes of a message.
@@ -86,7 +87,7 @@ pub struct Queues<M, P> {
 /// The bytes that the server has left, by sender, and the senders of which there are any.
 #[derive(Debug)]
 struct Inbox {
-    streams: Vec<VecDeque<u8>>,
+    streams: Peers<VecDeque<u8>>,
     has_some: VecDeque<u32>,
 }
 
@@ -120,7 +121,7 @@ where
         let (event, is_open, serves) = (ipc.new_flag()?, ipc.new_flag()?, ipc.new_flag()?);
         let ipc = ipc.with_event(event);
         let inbox = Arc::new(Mutex::new(Inbox {
-            streams: vec![VecDeque::new(); ranks as usize],
+            streams: Peers::default(),
             has_some: VecDeque::new(),
         }));
         // Behind the tags of the ranks.
@@ -287,7 +288,7 @@ impl<M: Fabric, P: Processor + Clone> Server<M, P> {
 
 impl Inbox {
     fn leaves(&mut self, from: u32, bytes: Vec<u8>) {
-        self.streams[from as usize].extend(bytes);
+        self.streams.of(from).extend(bytes);
         if !self.has_some.contains(&from) {
             self.has_some.push_back(from);
         }
@@ -370,7 +371,7 @@ where
         let taken = {
             let mut inbox = self.inbox.lock();
             inbox.has_some.retain(|&sender| sender != from);
-            let stream = &mut inbox.streams[from as usize];
+            let stream = inbox.streams.of(from);
             let taken = most.min(stream.len());
             into.extend(stream.drain(..taken));
             if !stream.is_empty() {

@@ -23,6 +23,7 @@ use super::layout::{Layout, Level, NoRoom, Reach, Row};
 use super::shared::Shared;
 use super::transfers::Modes;
 use super::{Channel, EAGER_BYTES, Segment, gather, own};
+use crate::peers::Peers;
 use crate::processor::Processor;
 use places::Places;
 
@@ -51,10 +52,8 @@ pub enum Flaw {
 
 #[derive(Debug)]
 struct State {
-    /// By receiver: the section there is known to be free.
-    is_free: Vec<bool>,
-    /// By sender: what has been taken out of its section and not asked for yet.
-    pending: Vec<Vec<u8>>,
+    /// The ranks with which it has exchanged something.
+    peers: Peers<Peer>,
     /// Senders of which that is something.
     has_pending: VecDeque<u32>,
     /// Senders whose sections are known to be full, in the order in which they were seen.
@@ -62,6 +61,22 @@ struct State {
     /// The sender at which it looked last.
     looked: u32,
     words: Vec<u64>,
+}
+
+/// Another rank.
+#[derive(Debug, Default)]
+struct Peer {
+    /// Whether the section there may be full.
+    is_full: bool,
+    /// The bytes that have been taken out of its section here and not been asked for yet.
+    pending: Vec<u8>,
+}
+
+impl State {
+    /// Returns whether the section at rank `to` is known to be free.
+    fn is_free(&self, to: u32) -> bool {
+        self.peers.get(to).is_none_or(|peer| !peer.is_full)
+    }
 }
 
 impl<M: Memory, P> Sections<M, P> {
@@ -72,7 +87,6 @@ impl<M: Memory, P> Sections<M, P> {
     pub fn new(memory: M, processor: P, me: u32, layout: Layout) -> Result<Self, NoRoom> {
         layout.check()?;
         let Layout { ranks, bytes, .. } = layout;
-        let count = ranks as usize;
         Ok(Self {
             memory,
             processor,
@@ -85,8 +99,7 @@ impl<M: Memory, P> Sections<M, P> {
             eager_bytes: Some(EAGER_BYTES),
             flaw: None,
             state: Mutex::new(State {
-                is_free: vec![true; count],
-                pending: vec![Vec::new(); count],
+                peers: Peers::default(),
                 has_pending: VecDeque::new(),
                 full: VecDeque::new(),
                 looked: me,
@@ -199,7 +212,7 @@ impl<M: Memory, P> Sections<M, P> {
             let read = self.flag(self.layout.read_by(self.me, other));
             if self.memory.read(read).await != 0 {
                 self.memory.set(read, 0).await;
-                self.state.lock().is_free[other as usize] = true;
+                self.state.lock().peers.of(other).is_full = false;
             }
         }
     }
@@ -213,7 +226,7 @@ impl<M: Memory, P> Sections<M, P> {
             self.hears().await;
             let is_free = || {
                 let state = self.state.lock();
-                full.iter().any(|&to| state.is_free[to as usize])
+                full.iter().any(|&to| state.is_free(to))
             };
             if self.knows_of_bytes() || is_free() {
                 return;
@@ -282,7 +295,7 @@ where
     }
 
     async fn write(&self, to: u32, segments: &[Segment<'_>]) -> usize {
-        let is_free = || self.state.lock().is_free[to as usize];
+        let is_free = || self.state.lock().is_free(to);
         if !is_free() {
             if self.is_tagged() {
                 let read = self.flag(self.layout.read_by(self.me, to));
@@ -290,7 +303,7 @@ where
                     return 0;
                 }
                 self.memory.set(read, 0).await;
-                self.state.lock().is_free[to as usize] = true;
+                self.state.lock().peers.of(to).is_full = false;
             } else {
                 self.hears().await;
                 if !is_free() {
@@ -302,7 +315,7 @@ where
         let most = (self.sections.bytes - 8) as usize;
         let (count, address) = gather(segments, most, &mut words);
         if count > 0 {
-            self.state.lock().is_free[to as usize] = false;
+            self.state.lock().peers.of(to).is_full = true;
             let data = self.data(to, self.me);
             self.memory.put(data, &words, address).await;
             self.memory.fence().await;
@@ -337,7 +350,7 @@ where
         address: Option<u64>,
         into: &mut Vec<u8>,
     ) -> usize {
-        let mut pending = std::mem::take(&mut self.state.lock().pending[from as usize]);
+        let mut pending = std::mem::take(&mut self.state.lock().peers.of(from).pending);
         if pending.is_empty() {
             let full = self.flag(self.layout.full(self.me, from));
             let count = self.memory.read(full).await;
@@ -364,7 +377,7 @@ where
         into.extend(pending.drain(..taken));
         let mut state = self.state.lock();
         let has_some = !pending.is_empty();
-        state.pending[from as usize] = pending;
+        state.peers.of(from).pending = pending;
         state.has_pending.retain(|&sender| sender != from);
         if has_some {
             state.has_pending.push_back(from);
@@ -392,7 +405,7 @@ where
             }
             let read = self.layout.read_by(self.me, other);
             self.memory.set(self.flag(read), 0).await;
-            self.state.lock().is_free[other as usize] = true;
+            self.state.lock().peers.of(other).is_full = false;
             if full.contains(&other) {
                 return;
             }
@@ -401,10 +414,7 @@ where
 
     fn unread(&self) -> Vec<u32> {
         let state = self.state.lock();
-        let all = (0..).zip(&state.is_free);
-        all.filter(|(_, is_free)| !**is_free)
-            .map(|(to, _)| to)
-            .collect()
+        state.peers.that(|peer| peer.is_full)
     }
 
     async fn now(&self) -> u64 {

@@ -23,13 +23,14 @@ use super::packet::{Header, Kind};
 use super::pairs::{AnnouncedPlace, Pairs, Sent};
 use super::{Activity, CallForm, Head, Mode, State};
 use crate::channel::transfers::{Abilities, Outbound, Started, Ticket};
+use crate::peers::Peers;
 use crate::processor::Work;
 
 /// The transfers of one rank.
 #[derive(Debug)]
 pub(super) struct Direct {
     abilities: Abilities,
-    peers: Vec<Peer>,
+    peers: Peers<Peer>,
     /// Places to open, in this order.
     openings: VecDeque<Opening>,
     /// Places to which nothing comes.
@@ -132,12 +133,11 @@ impl Ready {
 }
 
 impl Direct {
-    /// Makes the state for a job of so many ranks.
-    pub(super) fn new(ranks: u32, abilities: Abilities) -> Self {
-        let count = ranks as usize;
+    /// Makes the state of a rank whose channel has these abilities.
+    pub(super) fn new(abilities: Abilities) -> Self {
         Self {
             abilities,
-            peers: (0..count).map(|_| Peer::default()).collect(),
+            peers: Peers::default(),
             openings: VecDeque::new(),
             closings: Vec::new(),
             copies: VecDeque::new(),
@@ -186,7 +186,7 @@ impl State {
         let Some(direct) = &mut self.direct else {
             return;
         };
-        let peer = &mut direct.peers[to as usize];
+        let peer = direct.peers.of(to);
         let sent = Sent {
             number: peer.sent,
             context: head.context,
@@ -209,7 +209,7 @@ impl State {
     /// Counts a message `from` a rank that has come.
     pub(super) fn sees(&mut self, from: u32) {
         if let Some(direct) = &mut self.direct {
-            let seen = &mut direct.peers[from as usize].seen;
+            let seen = &mut direct.peers.of(from).seen;
             *seen = seen.wrapping_add(1);
         }
     }
@@ -340,7 +340,7 @@ impl State {
         let Some(direct) = &mut self.direct else {
             return;
         };
-        let pairs = &mut direct.peers[from as usize].pairs;
+        let pairs = &mut direct.peers.of(from).pairs;
         match header.kind {
             Kind::Place => {
                 let place = AnnouncedPlace {

@@ -108,9 +108,10 @@ impl Device {
                 Header { kind, ..header }
             }
             _ => {
-                let seen = state.direct.as_ref().map(|direct| &direct.peers);
+                let direct = state.direct.as_ref();
+                let peer = direct.and_then(|direct| direct.peers.get(to));
                 Header {
-                    sender: seen.map_or(0, |peers| peers[to as usize].seen),
+                    sender: peer.map_or(0, |peer| peer.seen),
                     ..header
                 }
             }
