@@ -2,6 +2,7 @@
 //! what its row says.
 
 use std::fs;
+use std::process::Command;
 
 use crate::command::{cell, sme_in, text};
 
@@ -495,4 +496,19 @@ fn the_number_of_workers_changes_nothing() {
         });
         assert!(ran[0] == ran[1] && ran[1] == ran[2], "{line}");
     }
+}
+
+/// A rank keeps something of those with which it exchanges messages: a job whose pairs of ranks
+/// would take 3 GB fits into 2.
+#[cfg(target_os = "linux")]
+#[test]
+fn ranks_that_exchange_nothing_take_no_memory() {
+    let run = "ulimit -v 2000000 && exec \"$0\" mpi collective allreduce --ranks 4096 --sizes 8 \
+               --rounds 1 --format json";
+    let output = Command::new("sh")
+        .args(["-c", run, env!("CARGO_BIN_EXE_sme")])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("\"ranks\":4096"));
 }
