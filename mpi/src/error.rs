@@ -161,6 +161,8 @@ pub struct MpiError {
     pub argument: &'static str,
     /// The reason, in words.
     pub text: Cow<'static, str>,
+    /// The message that was longer than its buffer, of [`ErrorClass::Truncate`] of a receive.
+    pub truncated: Option<Truncated>,
 }
 
 /// An error before it is known which rank made which call: a part of the library that knows neither
@@ -174,6 +176,19 @@ pub struct Fault {
     pub argument: &'static str,
     /// The reason, in words.
     pub text: Cow<'static, str>,
+    /// The message that was longer than its buffer, of [`ErrorClass::Truncate`] of a receive.
+    pub truncated: Option<Truncated>,
+}
+
+/// A message of which a receive has the beginning alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Truncated {
+    /// Its sender, in the communicator of the receive.
+    pub source: u32,
+    /// Its tag.
+    pub tag: i32,
+    /// Bytes of it that the receive has.
+    pub bytes: u64,
 }
 
 impl Fault {
@@ -188,7 +203,14 @@ impl Fault {
             class,
             argument,
             text,
+            truncated: None,
         }
+    }
+
+    /// The same of a receive that has the beginning of this message.
+    pub(crate) fn of(self, truncated: Truncated) -> Self {
+        let truncated = Some(truncated);
+        Self { truncated, ..self }
     }
 
     /// The error of the call that the rank made.
@@ -197,6 +219,7 @@ impl Fault {
             class,
             argument,
             text,
+            truncated,
         } = self;
         MpiError {
             class,
@@ -204,6 +227,7 @@ impl Fault {
             call,
             argument,
             text,
+            truncated,
         }
     }
 }

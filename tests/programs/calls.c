@@ -257,6 +257,58 @@ static void errors(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
+/* A receive of fewer elements than are sent: an error, a status, and the first elements. */
+static void receives_too_few(int sent_ints)
+{
+    enum { ROOM = 2, WAYS = 5 };
+    int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    int *sent = malloc(sent_ints * sizeof(int));
+    for (int i = 0; i < sent_ints; i++)
+        sent[i] = rank + i;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int way = 0; way < WAYS; way++) {
+        int came[ROOM] = {-1, -1}, code, class, count, source = way % 2 ? MPI_ANY_SOURCE : before;
+        MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+        MPI_Status status, statuses[2];
+        MPI_Message message;
+        if (way != 2)
+            MPI_Isend(sent, sent_ints, MPI_INT, next, way, MPI_COMM_WORLD, &requests[0]);
+        switch (way) {
+        case 0:
+            code = MPI_Recv(came, ROOM, MPI_INT, source, way, MPI_COMM_WORLD, &status);
+            break;
+        case 1:
+            MPI_Irecv(came, ROOM, MPI_INT, source, way, MPI_COMM_WORLD, &requests[1]);
+            code = MPI_Wait(&requests[1], &status);
+            break;
+        case 2:
+            code = MPI_Sendrecv(sent, sent_ints, MPI_INT, next, way, came, ROOM, MPI_INT, source,
+                                way, MPI_COMM_WORLD, &status);
+            break;
+        case 3:
+            MPI_Mprobe(source, way, MPI_COMM_WORLD, &message, &status);
+            MPI_Get_count(&status, MPI_INT, &count);
+            CHECK(count == sent_ints);
+            code = MPI_Mrecv(came, ROOM, MPI_INT, &message, &status);
+            break;
+        default:
+            MPI_Irecv(came, ROOM, MPI_INT, source, way, MPI_COMM_WORLD, &requests[1]);
+            MPI_Error_class(MPI_Waitall(2, requests, statuses), &class);
+            CHECK(class == MPI_ERR_IN_STATUS && statuses[0].MPI_ERROR == MPI_SUCCESS);
+            status = statuses[1];
+            code = status.MPI_ERROR;
+        }
+        MPI_Error_class(code, &class);
+        MPI_Get_count(&status, MPI_INT, &count);
+        CHECK(class == MPI_ERR_TRUNCATE);
+        CHECK(status.MPI_SOURCE == before && status.MPI_TAG == way && count == ROOM);
+        CHECK(sent_ints > 1000 || (came[0] == before && came[1] == before + 1));
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    free(sent);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -271,6 +323,8 @@ int main(int argc, char **argv)
     communicators();
     halves();
     errors();
+    receives_too_few(3);
+    receives_too_few(100000);
     MPI_Barrier(MPI_COMM_WORLD);
     printf("rank %d of %d: %.9f s\n", rank, size, MPI_Wtime() - begin);
     MPI_Finalize();

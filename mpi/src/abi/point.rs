@@ -218,8 +218,8 @@ impl<'m, C: Channel> Server<'m, C> {
 
     async fn receive(&mut self, a: &mut Arguments<'_>) -> Ended {
         let (given, source, tag, comm) = (a.buffer()?, a.source()?, a.wanted_tag()?, a.comm()?);
-        let status = self.mpi.on(comm).receive(given.room(), source, tag).await?;
-        self.rank.put_message(a.address(), &status)?;
+        let ended = self.mpi.on(comm).receive(given.room(), source, tag).await;
+        self.rank.put_end(a.address(), ended)?;
         SUCCESS
     }
 
@@ -227,13 +227,13 @@ impl<'m, C: Channel> Server<'m, C> {
         let sent = (a.buffer()?, a.peer()?, a.tag()?);
         let came = (a.buffer()?, a.source()?, a.wanted_tag()?);
         let on = self.mpi.on(a.comm()?);
-        let status = on
+        let ended = on
             .send_receive(
                 (sent.0.buffer(), sent.1, sent.2),
                 (came.0.room(), came.1, came.2),
             )
-            .await?;
-        self.rank.put_message(a.address(), &status)?;
+            .await;
+        self.rank.put_end(a.address(), ended)?;
         SUCCESS
     }
 
@@ -241,8 +241,8 @@ impl<'m, C: Channel> Server<'m, C> {
         let given = a.buffer()?;
         let (to, from) = ((a.peer()?, a.tag()?), (a.source()?, a.wanted_tag()?));
         let on = self.mpi.on(a.comm()?);
-        let status = on.send_receive_replace(given.room(), to, from).await?;
-        self.rank.put_message(a.address(), &status)?;
+        let ended = on.send_receive_replace(given.room(), to, from).await;
+        self.rank.put_end(a.address(), ended)?;
         SUCCESS
     }
 
@@ -277,6 +277,7 @@ impl<'m, C: Channel> Server<'m, C> {
         }
         let handle = a.new_handle(Kind::Message);
         self.messages.insert(handle, (message, comm));
+        self.subjects.insert(handle, *self.rank.about.lock());
         a.put_handle(at, handle)
     }
 
@@ -288,6 +289,8 @@ impl<'m, C: Channel> Server<'m, C> {
         let (message, comm) = match is_no_process {
             true => (Message::NO_PROCESS, self.mpi.own().handle().clone()),
             false => {
+                self.is_about_subject(handle);
+                self.subjects.remove(&handle);
                 let taken = self.messages.remove(&handle);
                 taken.ok_or_else(|| no_such(ErrorClass::Request, "message", handle))?
             }
@@ -299,8 +302,8 @@ impl<'m, C: Channel> Server<'m, C> {
             let at = a.address();
             return self.begun(a, at, Pending::Call(request));
         }
-        let status = on.receive_message(message, given.room()).await?;
-        self.rank.put_message(a.address(), &status)?;
+        let ended = on.receive_message(message, given.room()).await;
+        self.rank.put_end(a.address(), ended)?;
         SUCCESS
     }
 }

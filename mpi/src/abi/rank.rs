@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use super::facts::Interface;
 use super::objects::Objects;
 use super::program::{Gone, Heard, Program};
-use crate::error::{ErrorClass, Fault, MpiError};
+use crate::error::{ErrorClass, Fault, MpiError, Truncated};
 
 /// A rank.
 #[derive(Debug)]
@@ -45,6 +45,8 @@ pub enum Failure {
         class: ErrorClass,
         /// The reason, in words.
         text: String,
+        /// The message that was longer than its buffer.
+        truncated: Option<Truncated>,
     },
     /// An error that a function of the program's has returned.
     Code(i32),
@@ -62,7 +64,11 @@ impl Failure {
     /// An error of this class.
     pub(super) fn new(class: ErrorClass, text: impl Into<String>) -> Self {
         let text = text.into();
-        Self::Wrong { class, text }
+        Self::Wrong {
+            class,
+            text,
+            truncated: None,
+        }
     }
 
     /// The class of a failure, if there is one.
@@ -93,13 +99,21 @@ impl Failure {
 
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
-        Self::new(fault.class, format!("{}: {}", fault.argument, fault.text))
+        Self::Wrong {
+            class: fault.class,
+            text: format!("{}: {}", fault.argument, fault.text),
+            truncated: fault.truncated,
+        }
     }
 }
 
 impl From<MpiError> for Failure {
     fn from(error: MpiError) -> Self {
-        Self::new(error.class, format!("{}: {}", error.argument, error.text))
+        Self::Wrong {
+            class: error.class,
+            text: format!("{}: {}", error.argument, error.text),
+            truncated: error.truncated,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use super::arguments::{Arguments, Given};
 use super::objects::{Kind, no_such};
 use super::partitioned::Partitioned;
 use super::program::place;
-use super::rank::{Ended, Failure, SUCCESS};
+use super::rank::{About, Ended, Failure, SUCCESS};
 use super::server::Server;
 use super::status::Fields;
 use crate::buffer::BufferMut;
@@ -99,8 +99,18 @@ impl<'m, C: Channel> Server<'m, C> {
     pub(super) fn begun(&mut self, a: &Arguments<'_>, at: u64, pending: Pending<'m, C>) -> Ended {
         let handle = a.new_handle(Kind::Request);
         self.requests.insert(handle, pending);
+        self.subjects.insert(handle, *self.rank.about.lock());
         a.put_handle(at, handle)?;
         SUCCESS
+    }
+
+    /// Makes a call that is about nothing else one about the communicator, the window or the file
+    /// of a request or message: that raises its error.
+    pub(super) fn is_about_subject(&self, handle: u64) {
+        let mut about = self.rank.about.lock();
+        if *about == About::Nothing {
+            *about = self.subjects.get(&handle).copied().unwrap_or_default();
+        }
     }
 
     /// Gives a persistent request a handle.
@@ -175,6 +185,17 @@ impl<'m, C: Channel> Server<'m, C> {
 
     /// Ends a request that is over; its handle from now on.
     fn end(&mut self, call: &'static str, handle: u64) -> (Result<Status, Failure>, u64) {
+        let (outcome, now) = self.end_of(call, handle);
+        if outcome.is_err() {
+            self.is_about_subject(handle);
+        }
+        if now != handle {
+            self.subjects.remove(&handle);
+        }
+        (outcome, now)
+    }
+
+    fn end_of(&mut self, call: &'static str, handle: u64) -> (Result<Status, Failure>, u64) {
         let null = self.null();
         let Some(pending) = self.requests.get_mut(&handle) else {
             return (Ok(Status::EMPTY), null);
@@ -265,7 +286,7 @@ impl<'m, C: Channel> Server<'m, C> {
         if let Some(flag) = flag {
             a.put(flag, 1)?;
         }
-        self.rank.put_message(status, &ended?)?;
+        self.rank.put_end(status, ended)?;
         SUCCESS
     }
 
@@ -310,9 +331,14 @@ impl<'m, C: Channel> Server<'m, C> {
                 Ok(status) => (status, 0),
                 Err(Failure::Gone) => return Err(Failure::Gone),
                 Err(Failure::Code(code)) => (Status::EMPTY, code),
-                Err(Failure::Wrong { class, text }) => {
+                Err(Failure::Wrong {
+                    class,
+                    text,
+                    truncated,
+                }) => {
                     first.get_or_insert(text);
-                    (Status::EMPTY, rank.code(class) as i32)
+                    let status = truncated.map_or(Status::EMPTY, Status::from);
+                    (status, rank.code(class) as i32)
                 }
             };
             if ignored {
@@ -370,7 +396,7 @@ impl<'m, C: Channel> Server<'m, C> {
         let (ended, handle) = self.end(call, handles[place]);
         let step = a.interface().handle_bytes() as u64;
         a.put_handle(at + place as u64 * step, handle)?;
-        self.rank.put_message(status, &ended?)?;
+        self.rank.put_end(status, ended)?;
         SUCCESS
     }
 
@@ -486,6 +512,7 @@ impl<'m, C: Channel> Server<'m, C> {
 
     /// MPI_Start of the request with this handle.
     pub(super) async fn start(&mut self, handle: u64) -> Result<(), Failure> {
+        self.is_about_subject(handle);
         let standing = match self.requests.get_mut(&handle) {
             Some(Pending::Persistent(standing)) => standing,
             Some(Pending::Partitioned(parts)) => return parts.start().await,
@@ -502,6 +529,7 @@ impl<'m, C: Channel> Server<'m, C> {
 
     /// MPI_Cancel.
     pub(super) fn cancel(&mut self, handle: u64) -> Ended {
+        self.is_about_subject(handle);
         match self.requests.get_mut(&handle) {
             Some(Pending::Call(request)) => request.cancel()?,
             Some(Pending::Both(both)) => both[0].cancel()?,
@@ -525,9 +553,11 @@ impl<'m, C: Channel> Server<'m, C> {
     pub(super) fn free_request(&mut self, a: &mut Arguments<'_>) -> Ended {
         let at = a.address();
         let handle = a.handle_at(at)?;
+        self.is_about_subject(handle);
         if let Some(Pending::Partitioned(parts)) = self.requests.get(&handle) {
             parts.free()?;
         }
+        self.subjects.remove(&handle);
         match self.requests.remove(&handle) {
             Some(Pending::Call(mut request)) => request.free()?,
             Some(Pending::Both(mut both)) => both.iter_mut().try_for_each(Request::free)?,

@@ -37,6 +37,8 @@ pub(super) struct Server<'m, C> {
     pub(super) mpi: &'m Mpi<C>,
     pub(super) rank: Arc<Rank>,
     pub(super) requests: FxHashMap<u64, Pending<'m, C>>,
+    /// By request or message: the subject of the call that began it.
+    pub(super) subjects: FxHashMap<u64, About>,
     pub(super) windows: FxHashMap<u64, WindowObject<'m, C>>,
     /// Messages that probes have taken, each with the communicator that it came over.
     pub(super) messages: FxHashMap<u64, (Message, Comm)>,
@@ -68,6 +70,7 @@ pub async fn serve<C: Channel>(
         mpi,
         rank: Arc::clone(&rank),
         requests: FxHashMap::default(),
+        subjects: FxHashMap::default(),
         windows: FxHashMap::default(),
         messages: FxHashMap::default(),
         is_initialized: false,

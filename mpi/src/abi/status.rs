@@ -118,6 +118,31 @@ impl Rank {
         let fields = Fields::of(status, self.interface);
         self.put_status(address, Fields { error, ..fields })
     }
+
+    /// Writes the status of a receive that is over to an address: of a message that was too long,
+    /// too.
+    ///
+    /// # Errors
+    /// That of the receive, if it has failed.
+    pub(super) fn put_end(
+        &self,
+        address: u64,
+        ended: Result<Status, impl Into<Failure>>,
+    ) -> Result<(), Failure> {
+        match ended.map_err(Into::into) {
+            Ok(status) => self.put_message(address, &status),
+            Err(failure) => {
+                if let Failure::Wrong {
+                    truncated: Some(truncated),
+                    ..
+                } = failure
+                {
+                    self.put_message(address, &truncated.into())?;
+                }
+                Err(failure)
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ use crate::device::direct::Pending;
 use crate::device::driver::{self, Site};
 use crate::device::matching::Envelope;
 use crate::device::{CallForm, Device, Outcome, Task};
-use crate::error::{ErrorClass, Fault, MpiError};
+use crate::error::{ErrorClass, Fault, MpiError, Truncated};
 use crate::group::Group;
 pub use blocks::Blocks;
 use calls::Calls;
@@ -119,6 +119,18 @@ pub struct Status {
     pub bytes: u64,
     /// Whether the request was cancelled (MPI_Test_cancelled).
     pub is_cancelled: bool,
+}
+
+impl From<Truncated> for Status {
+    fn from(truncated: Truncated) -> Self {
+        let Truncated { source, tag, bytes } = truncated;
+        Self {
+            source,
+            tag,
+            bytes,
+            is_cancelled: false,
+        }
+    }
 }
 
 impl Status {
@@ -553,16 +565,21 @@ pub(crate) fn landed(
             ..Status::EMPTY
         });
     };
+    let status = status(comm, &envelope);
     if envelope.length > room {
+        let Status { source, tag, .. } = status;
         let text = format!(
-            "the message of {} bytes from rank {} with tag {} is longer than {room} bytes",
+            "the message of {} bytes from rank {source} with tag {tag} is longer than {room} bytes",
             envelope.length,
-            status(comm, &envelope).source,
-            envelope.tag
         );
-        return Err(Fault::new(ErrorClass::Truncate, "count", text));
+        let fault = Fault::new(ErrorClass::Truncate, "count", text);
+        return Err(fault.of(Truncated {
+            source,
+            tag,
+            bytes: room,
+        }));
     }
-    Ok(status(comm, &envelope))
+    Ok(status)
 }
 
 /// The status of a message over `comm`.
