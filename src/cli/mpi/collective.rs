@@ -3,10 +3,10 @@
 use clap::Args;
 use sme_mpi::collective::choice::{Algorithm, Collective, algorithms, suits};
 
+use super::estimate::PARTNERS;
 use super::modes::ModeFlags;
 use super::{
-    MOST_BYTES, PARTNERS, Point, Points, WatchFlags, channel_of_mpi, jobs, ranks, rounds, sizes,
-    unknown,
+    MOST_BYTES, Point, Points, WatchFlags, channel_of_mpi, jobs, ranks, rounds, sizes, unknown,
 };
 use crate::cli::args;
 use crate::cli::flags::MachineFlags;

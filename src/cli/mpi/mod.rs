@@ -9,6 +9,7 @@ mod cg;
 mod collective;
 mod compare;
 mod connect;
+mod estimate;
 mod hpl;
 mod infect;
 mod invade;
@@ -175,7 +176,7 @@ trait Point: Measurement + fmt::Debug + Send + Sized + 'static {
 
     /// The ranks with which each rank exchanges messages, about.
     fn partners(&self) -> u32 {
-        PARTNERS
+        estimate::PARTNERS
     }
 
     /// Bytes of this computer that the data of its calls take, about.
@@ -344,21 +345,6 @@ fn core_gflops(text: Option<&String>, machine: &Machine) -> Result<f64, Stop> {
     }
 }
 
-/// Bytes of this computer that a rank takes for each other one that sends it messages: section,
-/// packets, queues. Measured, as the memory of whole runs in which all messages are under way.
-const PER_PAIR: u64 = 2600;
-
-/// The ranks with which most ranks of a large job exchange messages, about: partners at distances
-/// that double.
-const PARTNERS: u32 = 16;
-
-/// Bytes of this computer that a job takes in which each rank exchanges messages with so many.
-fn job_bytes(job: &Job, partners: u32) -> u64 {
-    let partners = partners.min(job.ranks);
-    let pairs = u64::from(job.ranks) * u64::from(partners);
-    pairs.saturating_mul(PER_PAIR)
-}
-
 impl<P: Point> Points<P> {
     /// Of these points, which the flags with these names have made.
     fn new(points: Vec<P>, watch: &WatchFlags, of: &str) -> Result<Self, Stop> {
@@ -366,7 +352,7 @@ impl<P: Point> Points<P> {
         let available = memory::available();
         for point in &points {
             let ranks = point.job().ranks;
-            let of_job = job_bytes(point.job(), point.partners());
+            let of_job = estimate::of_job(point.job(), point.partners());
             let needed = of_job.saturating_add(point.data_bytes());
             memory::enough(&format!("--ranks {ranks}"), needed, available)?;
             point.job().holds(point.data_end()).map_err(stop)?;

@@ -9,7 +9,7 @@ use clap::Args;
 use sme_mpi::abi::Compute;
 use sme_mpi::abi::facts::CALLS;
 
-use super::{HEAD, MpiJob, PARTNERS, channel_of_mpi, head, is_trace, job_bytes, most_ranks, stop};
+use super::{HEAD, MpiJob, channel_of_mpi, estimate, head, is_trace, most_ranks, stop};
 use crate::cli::args;
 use crate::cli::flags::{Heading, MachineFlags};
 use crate::cli::memory;
@@ -25,10 +25,6 @@ use crate::report::profile;
 use crate::report::row::Cell;
 use crate::report::stop::{Stop, to_stderr};
 use crate::report::timeline;
-
-/// Bytes of this computer that a rank's process takes besides what its program asks for. Measured:
-/// 140 KiB of its own for one in C, and the kernel's part.
-const PER_PROCESS: u64 = 256 << 10;
 
 /// The flags of `sme mpi run`.
 #[derive(Args, Clone, Debug)]
@@ -145,8 +141,7 @@ impl RunFlags {
             }
         };
         let job = Job::new(Arc::new(machine), library, universe);
-        let needed = job_bytes(&job, PARTNERS) + u64::from(universe) * PER_PROCESS;
-        memory::enough(flag, needed, memory::available())?;
+        memory::enough(flag, estimate::of_processes(&job), memory::available())?;
         let compute = compute(&self.compute)?;
         let call = match &self.explain {
             Some(text) if !text.is_empty() => Some(call(text, universe)?),

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{HEAD, MpiJob, channel_of_mpi, head, jobs, ranks, rounds, stop};
+use super::{HEAD, MpiJob, channel_of_mpi, estimate, head, jobs, ranks, rounds, stop};
 use crate::cli::args;
 use crate::cli::flags::{FileFlags, Heading, MachineFlags};
 use crate::cli::memory;
@@ -87,7 +87,7 @@ impl TuneFlags {
             }
         };
         job.holds(data_end(&job, most_bytes)).map_err(stop)?;
-        let needed = super::job_bytes(&job, super::PARTNERS);
+        let needed = estimate::of_job(&job, estimate::PARTNERS);
         memory::enough(&format!("--ranks {ranks}"), needed, memory::available())?;
         let tuning = Tuning {
             job,
