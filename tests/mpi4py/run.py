@@ -33,6 +33,9 @@ LONG = """
 STARTING = ["spawn", "util_pool"]
 UNIVERSE = 32
 
+# These sleep between two looks at what others have written: their sleep is simulated time.
+SLEEPING = ["util_sync"]
+
 # mpi4py's pools of processes look for messages without sleeping in between: while a process sleeps
 # on this computer, the others' simulated time stands still.
 ENVIRONMENT = {**os.environ, "MPI4PY_FUTURES_BACKOFF": "0"}
@@ -113,6 +116,8 @@ def run(arguments, machine, ranks, modules, left_out):
     command = [arguments.sme, "mpi", "run", "--machine", machine, "-n", str(ranks), "--prefix"]
     if modules[0] in STARTING:
         command += ["--universe", str(UNIVERSE)]
+    if modules[0] in SLEEPING:
+        command += ["--intercept-clocks"]
     command += [sys.executable, "main.py", "-v", "--no-builddir", "-i", pattern]
     command += [word for name in left_out for word in ("-x", name)]
     outcome = Outcome()
