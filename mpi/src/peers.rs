@@ -26,7 +26,7 @@ impl<T> Peers<T> {
     }
 
     /// The ranks whose records fit, in ascending order.
-    pub(crate) fn that(&self, fits: impl Fn(&T) -> bool) -> Vec<u32> {
+    pub(crate) fn ranks_where(&self, fits: impl Fn(&T) -> bool) -> Vec<u32> {
         let fitting = self.0.iter().filter(|(_, record)| fits(record));
         let mut ranks: Vec<u32> = fitting.map(|(&rank, _)| rank).collect();
         ranks.sort_unstable();
@@ -47,7 +47,7 @@ mod tests {
         *peers.of(4_000_000_000) += 1;
         assert_eq!(*peers.of(3), 0);
         assert_eq!(peers.get(7), Some(&2));
-        assert_eq!(peers.that(|&count| count > 0), [7, 4_000_000_000]);
+        assert_eq!(peers.ranks_where(|&count| count > 0), [7, 4_000_000_000]);
         assert_eq!(peers.records().count(), 3);
     }
 }

@@ -183,7 +183,8 @@ impl<'m, C: Channel> Server<'m, C> {
         Ok(())
     }
 
-    /// Ends a request that is over; its handle from now on.
+    /// Ends a request that is over, and makes the call about its subject if it has failed; its
+    /// handle from now on.
     fn end(&mut self, call: &'static str, handle: u64) -> (Result<Status, Failure>, u64) {
         let (outcome, now) = self.end_of(call, handle);
         if outcome.is_err() {
@@ -195,6 +196,7 @@ impl<'m, C: Channel> Server<'m, C> {
         (outcome, now)
     }
 
+    /// The outcome of a request that is over; its handle from now on.
     fn end_of(&mut self, call: &'static str, handle: u64) -> (Result<Status, Failure>, u64) {
         let null = self.null();
         let Some(pending) = self.requests.get_mut(&handle) else {

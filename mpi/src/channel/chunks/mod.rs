@@ -417,7 +417,7 @@ where
 
     fn unread(&self) -> Vec<u32> {
         let state = self.state.lock();
-        state.to.that(|outgoing| outgoing.under_way() > 0)
+        state.to.ranks_where(|outgoing| outgoing.under_way() > 0)
     }
 
     async fn now(&self) -> u64 {

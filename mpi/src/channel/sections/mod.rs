@@ -414,7 +414,7 @@ where
 
     fn unread(&self) -> Vec<u32> {
         let state = self.state.lock();
-        state.peers.that(|peer| peer.is_full)
+        state.peers.ranks_where(|peer| peer.is_full)
     }
 
     async fn now(&self) -> u64 {
