@@ -1,11 +1,16 @@
 #!/bin/sh
 # The native memory and barriers, and the memory that the threads of a measured transfer share, under
 # Miri, which finds undefined behaviour and data races.
-# Miri comes with a nightly toolchain only: where it is missing this says so and succeeds.
+# Miri comes with a nightly toolchain only, and builds a standard library from crates that it downloads:
+# where it cannot, this says so and succeeds.
 set -eu
 cd "$(dirname "$0")/../.."
 if ! cargo +nightly miri --version >/dev/null 2>&1; then
     echo "miri: skipped (install it with: rustup +nightly component add miri)"
+    exit 0
+fi
+if ! cargo +nightly miri setup >/dev/null 2>&1; then
+    echo "miri: skipped (see why with: cargo +nightly miri setup)"
     exit 0
 fi
 # The clock and the number of processors are the host's.
