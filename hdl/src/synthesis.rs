@@ -33,7 +33,7 @@ pub enum SynthesisError {
     /// There is no Verilog to begin with.
     #[error("no Verilog: {0}")]
     Verilog(#[from] VerilogError),
-    /// The temporary directory could not be used.
+    /// The directory could not be used.
     #[error("temporary files: {0}")]
     Files(#[from] io::Error),
     /// A tool has not written what it should have.
@@ -82,37 +82,41 @@ pub fn yosys_runs() -> Result<(), ToolError> {
     tool::output(Command::new("yosys").arg("-V")).map(drop)
 }
 
-/// Returns the objections of Yosys to the RTL `block`, without synthesizing it.
-pub fn check(block: &dyn Device) -> Result<Objections, SynthesisError> {
-    let directory = tempfile::tempdir()?;
-    fs::write(directory.path().join("block.v"), block.verilog(BLOCK)?)?;
-    yosys(directory.path(), CHECK)?;
-    objections(directory.path())
+/// Returns the objections of Yosys to the RTL `block`, without synthesizing it. The files of Yosys
+/// stay in `directory`.
+pub fn check(block: &dyn Device, directory: &Path) -> Result<Objections, SynthesisError> {
+    fs::write(directory.join("block.v"), block.verilog(BLOCK)?)?;
+    yosys(directory, CHECK)?;
+    objections(directory)
 }
 
 /// Returns the resources of the RTL `block`, and with a `router` the highest clock in MHz, placed
-/// and routed from each of `seeds`. Yosys works for both at once, the router on all seeds.
+/// and routed from each of `seeds`. Yosys works for both at once, the router on all seeds. The files
+/// of the tools stay in `directory`, which is empty before.
 pub fn report(
     block: &dyn Device,
     router: Option<&str>,
     seeds: &[u32],
+    directory: &Path,
 ) -> Result<(Resources, Vec<f64>), SynthesisError> {
     let verilog = block.verilog(BLOCK)?;
     let mut outputs = block.outputs();
     outputs.retain(|port| !is_observed(&port.name));
     let harness = harness::harness(BLOCK, &block.inputs(), &outputs);
+    let [of_resources, of_clocks] = ["resources", "clocks"].map(|name| directory.join(name));
+    fs::create_dir(&of_resources)?;
+    fs::create_dir(&of_clocks)?;
     thread::scope(|scope| {
-        let clocks = router.map(|router| scope.spawn(|| clocks(&verilog, &harness, router, seeds)));
-        let resources = resources(&verilog);
+        let clocks = router
+            .map(|router| scope.spawn(|| clocks(&verilog, &harness, router, seeds, &of_clocks)));
+        let resources = resources(&verilog, &of_resources);
         let clocks = clocks.map_or(Ok(Vec::new()), joined);
         Ok((resources?, clocks?))
     })
 }
 
 /// Puts the module `block` through Yosys.
-fn resources(block: &str) -> Result<Resources, SynthesisError> {
-    let directory = tempfile::tempdir()?;
-    let path = directory.path();
+fn resources(block: &str, path: &Path) -> Result<Resources, SynthesisError> {
     fs::write(path.join("block.v"), block)?;
     let synthesis = format!("{CHECK}; {SYNTHESIS} -top {BLOCK}; tee -q -o stat.json stat -json");
     yosys(path, &synthesis)?;
@@ -185,9 +189,8 @@ fn clocks(
     harness: &str,
     router: &str,
     seeds: &[u32],
+    path: &Path,
 ) -> Result<Vec<f64>, SynthesisError> {
-    let directory = tempfile::tempdir()?;
-    let path = directory.path();
     fs::write(path.join("block.v"), block)?;
     fs::write(path.join("harness.v"), harness)?;
     let top = harness::TOP;

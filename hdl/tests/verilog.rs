@@ -18,7 +18,7 @@ use sme_hdl::device::{Device, Port};
 use sme_hdl::lockstep::Pair;
 use sme_hdl::lockstep::random::Random;
 use sme_hdl::netlist::VerilogError;
-use sme_hdl::synthesis::{Objections, check, report};
+use sme_hdl::synthesis::{Objections, SynthesisError, check, report};
 use sme_hdl::tool::{self, ToolError};
 use sme_hdl::value::Value;
 use sme_hdl::verilated::{Toolchain, VerilatedError};
@@ -432,13 +432,18 @@ fn yosys_elaborates_the_top_level() {
     make(&["yosys-engine_top"], &directory).unwrap();
 }
 
+/// Returns the objections of Yosys to a block, whose files it forgets.
+fn checked(block: &dyn Device) -> Result<Objections, SynthesisError> {
+    check(block, tempfile::tempdir()?.path())
+}
+
 #[test]
 fn yosys_finds_neither_latches_nor_nets_without_a_driver() {
     if !needs("yosys", "-V") {
         return;
     }
     each_block(|bench, case| {
-        let found = check(&*case.pair().rtl);
+        let found = checked(&*case.pair().rtl);
         let found = found.unwrap_or_else(|error| panic!("{}: {error}", bench.name));
         assert_eq!(found, Objections::default(), "{}", bench.name);
     });
@@ -450,7 +455,8 @@ fn yosys_counts_what_a_fifo_takes() {
         return;
     }
     let fifo = (find("fifo").unwrap().build)(SEED, None).rtl;
-    let (found, _) = report(&*fifo, None, &[]).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let (found, _) = report(&*fifo, None, &[], directory.path()).unwrap();
     // 160 bits of eight places, four bits per memory; the first packet, two pointers of three bits,
     // a count of four, full, empty and two. A table for each bit of the first packet.
     assert_eq!((found.lut_rams, found.flip_flops), (40, 173), "{found:?}");
@@ -485,14 +491,14 @@ fn yosys_finds_a_latch_and_a_net_without_a_driver() {
     let latch = "module NAME(input wire a, input wire b, output reg c);
         always @(*) if (a) c = b;
         endmodule";
-    let found = check(&Text(latch)).unwrap();
+    let found = checked(&Text(latch)).unwrap();
     assert_eq!((found.latches, found.undriven), (1, 0));
     let undriven = "module NAME(input wire a, output wire c);
         wire b;
         assign c = a ^ b;
         endmodule";
-    let found = check(&Text(undriven)).unwrap();
+    let found = checked(&Text(undriven)).unwrap();
     assert_eq!((found.latches, found.undriven), (0, 1));
-    let broken = check(&Text("module NAME(")).unwrap_err();
+    let broken = checked(&Text("module NAME(")).unwrap_err();
     assert!(broken.to_string().starts_with("yosys failed: "), "{broken}");
 }

@@ -174,6 +174,49 @@ static void reductions_that_end_at_once(void)
     MPI_Op_free(&op);
 }
 
+/* An attribute that cannot be copied. */
+static int refuse_comm(MPI_Comm comm, int key, void *extra, void *value, void *result, int *flag)
+{
+    return MPI_ERR_OTHER;
+}
+
+static int refuse_type(MPI_Datatype type, int key, void *extra, void *value, void *result, int *flag)
+{
+    return MPI_ERR_OTHER;
+}
+
+/* A duplicate that cannot have the attributes of the first is none. */
+static void refused_duplicates(void)
+{
+    MPI_Comm comm = MPI_COMM_WORLD;
+    MPI_Datatype pair, type = MPI_INT;
+    int keys[2];
+    MPI_Comm_create_keyval(refuse_comm, MPI_COMM_NULL_DELETE_FN, &keys[0], NULL);
+    MPI_Type_create_keyval(refuse_type, MPI_TYPE_NULL_DELETE_FN, &keys[1], NULL);
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Comm_set_attr(MPI_COMM_SELF, keys[0], NULL);
+    MPI_Type_set_attr(pair, keys[1], NULL);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    CHECK(MPI_Comm_dup(MPI_COMM_SELF, &comm) == MPI_ERR_OTHER && comm == MPI_COMM_NULL);
+    CHECK(MPI_Type_dup(pair, &type) == MPI_ERR_OTHER && type == MPI_DATATYPE_NULL);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_delete_attr(MPI_COMM_SELF, keys[0]);
+    MPI_Comm_free_keyval(&keys[0]);
+    MPI_Type_free(&pair);
+    MPI_Type_free_keyval(&keys[1]);
+}
+
+/* Of two names of a datatype it has the first that the standard gives. */
+static void names(void)
+{
+    char name[MPI_MAX_OBJECT_NAME];
+    int length;
+    MPI_Type_get_name(MPI_LONG_LONG, name, &length);
+    CHECK(!strcmp(name, "MPI_LONG_LONG_INT"));
+    MPI_Type_get_name(MPI_C_FLOAT_COMPLEX, name, &length);
+    CHECK(!strcmp(name, "MPI_C_COMPLEX"));
+}
+
 static void communicators(void)
 {
     MPI_Comm half, twin;
@@ -228,10 +271,94 @@ static void halves(void)
     /* What the other half has. */
     MPI_Allreduce(&rank, &all, 1, MPI_INT, MPI_SUM, between);
     CHECK(all == (is_low ? size * (size - 1) / 2 - half * (half - 1) / 2 : half * (half - 1) / 2));
+    /* The first of each half, and with none of the upper one no communicator. */
+    MPI_Group own, part;
+    MPI_Comm firsts, none;
+    MPI_Comm_group(between, &own);
+    MPI_Group_incl(own, 1, (int[]){0}, &part);
+    MPI_Comm_create(between, part, &firsts);
+    MPI_Comm_create(between, is_low ? part : MPI_GROUP_EMPTY, &none);
+    CHECK((firsts != MPI_COMM_NULL) == (rank == 0 || rank == half) && none == MPI_COMM_NULL);
+    if (firsts != MPI_COMM_NULL) {
+        MPI_Sendrecv(&rank, 1, MPI_INT, 0, 6, &all, 1, MPI_INT, 0, 6, firsts, MPI_STATUS_IGNORE);
+        CHECK(all == (is_low ? half : 0));
+        MPI_Comm_free(&firsts);
+    }
+    MPI_Group_free(&part);
+    MPI_Group_free(&own);
     MPI_Comm_free(&between);
     MPI_Group_free(&high);
     MPI_Group_free(&low);
     MPI_Group_free(&world);
+}
+
+/* Counts the errors of the communicators that an error handler is called for. */
+static int errors_of_world, errors_of_self;
+
+/* Makes a call succeed that has failed. */
+static void forget_errors(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm;
+    *code = MPI_SUCCESS;
+}
+
+static void count_errors(MPI_Comm *comm, int *code, ...)
+{
+    if (*code != MPI_SUCCESS) {
+        errors_of_world += *comm == MPI_COMM_WORLD;
+        errors_of_self += *comm == MPI_COMM_SELF;
+    }
+}
+
+/* An error that is about no object is raised on MPI_COMM_WORLD if only that has a handler of the
+ * program's, and else on MPI_COMM_SELF. */
+static void errors_of_nothing(void)
+{
+    MPI_Errhandler counts;
+    MPI_Comm twin, freed;
+    int class;
+    MPI_Comm_create_errhandler(count_errors, &counts);
+    MPI_Comm_dup(MPI_COMM_SELF, &twin);
+    freed = twin;
+    MPI_Comm_free(&twin);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, counts);
+    MPI_Error_class(MPI_Barrier(freed), &class);
+    CHECK(class == MPI_ERR_COMM && errors_of_world == 1 && errors_of_self == 0);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, counts);
+    twin = freed;
+    MPI_Error_class(MPI_Comm_free(&twin), &class);
+    CHECK(class == MPI_ERR_COMM && errors_of_world == 1 && errors_of_self == 1);
+    MPI_Errhandler_free(&counts);
+    /* A handler may change what the call returns. */
+    MPI_Comm_create_errhandler(forget_errors, &counts);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, counts);
+    CHECK(MPI_Barrier(freed) == MPI_SUCCESS);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Errhandler_free(&counts);
+}
+
+/* A session says which threads it lets call, and the names of sets have no case. */
+static void sessions(void)
+{
+    MPI_Session session;
+    MPI_Info info;
+    MPI_Group all, own;
+    char value[64] = "";
+    int flag, members[2];
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+    MPI_Session_get_info(session, &info);
+    MPI_Info_get(info, "thread_level", sizeof value - 1, value, &flag);
+    CHECK(flag && !strcmp(value, "MPI_THREAD_SERIALIZED"));
+    MPI_Info_free(&info);
+    MPI_Group_from_session_pset(session, "mpi://world", &all);
+    MPI_Group_from_session_pset(session, "mpi://SELF", &own);
+    MPI_Group_size(all, &members[0]);
+    MPI_Group_size(own, &members[1]);
+    CHECK(members[0] == size && members[1] == 1);
+    MPI_Group_free(&all);
+    MPI_Group_free(&own);
+    MPI_Session_finalize(&session);
 }
 
 static void errors(void)
@@ -243,6 +370,10 @@ static void errors(void)
     MPI_Error_class(code, &class);
     MPI_Error_string(code, text, &length);
     CHECK(class == MPI_ERR_RANK && length > 0);
+    /* Nothing needs no datatype. */
+    CHECK(MPI_Send(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 0, MPI_COMM_WORLD) == MPI_SUCCESS);
+    MPI_Error_class(MPI_Send(&rank, 1, MPI_DATATYPE_NULL, rank, 0, MPI_COMM_WORLD), &class);
+    CHECK(class == MPI_ERR_TYPE);
     /* A datatype has to be committed before data of it are moved. */
     MPI_Datatype pair;
     int values[2] = {0}, at = 0;
@@ -321,8 +452,12 @@ int main(int argc, char **argv)
     collectives();
     reductions_that_end_at_once();
     communicators();
+    refused_duplicates();
+    names();
     halves();
     errors();
+    errors_of_nothing();
+    sessions();
     receives_too_few(3);
     receives_too_few(100000);
     MPI_Barrier(MPI_COMM_WORLD);

@@ -11,6 +11,9 @@ program old
   integer :: values(12), copies(12), buffer(room)
   integer(kind=MPI_ADDRESS_KIND) :: bytes
   real :: fractions(3), received(3)
+  real :: marked(2), most(2)
+  double precision :: located(2), least(2)
+  real(kind=selected_real_kind(33)) :: exact, total
   logical :: periods(2), flag, kept(2)
   character :: packed(room)
   character(len=MPI_MAX_ERROR_STRING) :: text
@@ -97,6 +100,19 @@ program old
   call MPI_Comm_free(grid, error)
   call MPI_Comm_test_inter(MPI_COMM_WORLD, flag, error)
   if (flag) call wrong('Comm_test_inter')
+
+  ! Pairs of a value and an index, and the longest numbers.
+  marked = [real(mod(rank + 1, ranks)), real(rank)]
+  call MPI_Allreduce(marked, most, 1, MPI_2REAL, MPI_MAXLOC, MPI_COMM_WORLD, error)
+  if (most(1) /= ranks - 1 .or. most(2) /= max(ranks - 2, 0)) call wrong('MPI_2REAL')
+  located = [1.5d0, 10.0d0 - rank]
+  call MPI_Allreduce(located, least, 1, MPI_2DOUBLE_PRECISION, MPI_MINLOC, MPI_COMM_WORLD, error)
+  if (least(1) /= 1.5d0 .or. least(2) /= 11 - ranks) call wrong('MPI_2DOUBLE_PRECISION')
+  exact = 1 + epsilon(exact)
+  call MPI_Allreduce(exact, total, 1, MPI_REAL16, MPI_SUM, MPI_COMM_WORLD, error)
+  if (iand(ranks, ranks - 1) == 0 .and. total /= ranks * exact) call wrong('MPI_REAL16')
+  call MPI_Allreduce(exact, total, 1, MPI_REAL16, MPI_MAX, MPI_COMM_WORLD, error)
+  if (total /= exact) call wrong('the maximum of MPI_REAL16')
 
   ! Groups.
   call MPI_Comm_group(MPI_COMM_WORLD, group, error)

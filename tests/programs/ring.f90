@@ -61,6 +61,8 @@ program ring
   call MPI_Send(20 + rank, 1, MPI_INTEGER, right, 2, MPI_COMM_WORLD, error)
   call MPI_Waitany(2, requests, index, status, error)
   if (index /= 2 .or. values(2) /= 20 + left) call wrong('Waitany')
+  ! The other message of a faster neighbour must not come first.
+  call MPI_Barrier(MPI_COMM_WORLD, error)
   call MPI_Send(10 + rank, 1, MPI_INTEGER, right, 1, MPI_COMM_WORLD, error)
   call MPI_Waitsome(2, requests, reached, indices, statuses, error)
   if (reached /= 1 .or. indices(1) /= 1 .or. values(1) /= 10 + left) call wrong('Waitsome')
@@ -170,6 +172,40 @@ program ring
   call MPI_Wait(requests(1), status, error)
   call MPI_Get_count(status, MPI_INTEGER, count, error)
   if (status(MPI_TAG) /= 77 .or. count /= 3) call wrong('Grequest_complete')
+  if (extra /= 78) call wrong('the extra value that a function changes')
+
+  ! Looks for messages that come late, many of them in a row.
+  if (rank == 0 .and. ranks > 1) then
+    time = MPI_Wtime()
+    do while (MPI_Wtime() < time + 2d-4)
+    end do
+    call MPI_Send(rank, 1, MPI_INTEGER, 1, 3, MPI_COMM_WORLD, error)
+    do while (MPI_Wtime() < time + 4d-4)
+    end do
+    call MPI_Send(rank, 1, MPI_INTEGER, 1, 4, MPI_COMM_WORLD, error)
+  else if (rank == 1) then
+    call MPI_Irecv(received, 1, MPI_INTEGER, 0, 3, MPI_COMM_WORLD, requests(2), error)
+    requests(1) = MPI_REQUEST_NULL
+    count = 0
+    flag = .false.
+    do while (.not. flag)
+      index = 7
+      flag = .true.
+      call MPI_Testany(2, requests, index, flag, MPI_STATUS_IGNORE, error)
+      if (.not. flag .and. index /= MPI_UNDEFINED) call wrong('the index of a look')
+      count = count + 1
+    end do
+    if (index /= 2 .or. received /= 0 .or. count < 20) call wrong('looks at requests')
+    count = 0
+    flag = .false.
+    do while (.not. flag)
+      flag = .true.
+      call MPI_Iprobe(0, 4, MPI_COMM_WORLD, flag, status, error)
+      count = count + 1
+    end do
+    if (status(MPI_TAG) /= 4 .or. count < 20) call wrong('looks for a message')
+    call MPI_Recv(received, 1, MPI_INTEGER, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE, error)
+  end if
 
   sum = 0
   call MPI_Reduce(1d0 * rank, sum, 1, MPI_DOUBLE_PRECISION, MPI_SUM, 0, MPI_COMM_WORLD, error)
@@ -233,6 +269,7 @@ subroutine frees(extra, error)
   integer :: error
   integer(kind=MPI_ADDRESS_KIND) :: extra
   if (extra /= 77) write (*, '(a)') 'WRONG: the extra value of a request'
+  extra = 78
   error = MPI_SUCCESS
 end subroutine
 

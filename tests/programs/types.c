@@ -120,6 +120,7 @@ static void parametrized(void)
     fortran(MPI_COMBINER_F90_REAL, 17, MPI_UNDEFINED, 16);
     fortran(MPI_COMBINER_F90_COMPLEX, 6, MPI_UNDEFINED, 8);
     fortran(MPI_COMBINER_F90_COMPLEX, 15, 300, 16);
+    fortran(MPI_COMBINER_F90_REAL, 33, 4000, 16);
     MPI_Datatype type;
     CHECK(MPI_Type_create_f90_integer(40, &type) == MPI_ERR_ARG);
     CHECK(MPI_Type_create_f90_real(MPI_UNDEFINED, MPI_UNDEFINED, &type) == MPI_ERR_ARG);
@@ -135,6 +136,43 @@ static void parametrized(void)
     MPI_Type_create_f90_real(15, 300, &type);
     MPI_Allreduce(&value, &sum, 1, type, MPI_SUM, MPI_COMM_WORLD);
     CHECK(sum == size * (size - 1) / 2 + 0.5 * size);
+}
+
+/* Numbers that C has none for by its own standard: of 2 and of 16 bytes, and complex ones. Powers of
+ * two keep sums exact, whatever their order. */
+static void rare(void)
+{
+    int bytes;
+    MPI_Type_size(MPI_REAL16, &bytes);
+    CHECK(bytes == 16);
+    MPI_Type_size(MPI_COMPLEX32, &bytes);
+    CHECK(bytes == 32);
+#ifdef __SIZEOF_FLOAT128__
+    __float128 tiny = 1;
+    for (int i = 0; i < 100; i++)
+        tiny /= 2;
+    __float128 value = rank ? tiny : 1, sum, most, complex[2] = {1 + tiny, tiny}, product[2];
+    MPI_Allreduce(&value, &sum, 1, MPI_REAL16, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(sum == 1 + (size - 1) * tiny);
+    MPI_Allreduce(&value, &most, 1, MPI_REAL16, MPI_MIN, MPI_COMM_WORLD);
+    CHECK(most == (size > 1 ? tiny : 1));
+    if (rank > 0) {
+        complex[0] = 0;
+        complex[1] = rank > 1 ? 1 : -1;
+    }
+    MPI_Allreduce(complex, product, 1, MPI_COMPLEX32, MPI_PROD, MPI_COMM_WORLD);
+    if (size == 2)
+        CHECK(product[0] == tiny && product[1] == -1 - tiny);
+#endif
+#if defined MPIX_C_FLOAT16 && defined __FLT16_MAX__
+    MPI_Type_size(MPIX_C_FLOAT16, &bytes);
+    CHECK(bytes == 2);
+    _Float16 half = rank + 0.5f, halves, largest;
+    MPI_Allreduce(&half, &halves, 1, MPIX_C_FLOAT16, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(halves == size * size / 2.0f);
+    MPI_Allreduce(&half, &largest, 1, MPIX_C_FLOAT16, MPI_MAX, MPI_COMM_WORLD);
+    CHECK(largest == size - 0.5f);
+#endif
 }
 
 /* Types that calls with large counts have made: their contents are large counts. */
@@ -211,6 +249,53 @@ static void external(void)
     MPI_Type_free(&type);
 }
 
+/* Structures whose bounds are marked as programs did before MPI-2. The bounds are those that MPICH
+   4.0.2 gives. */
+static void marked(void)
+{
+    int lengths[3] = {1, 2, 1}, bytes, integers, addresses, types, combiner;
+    MPI_Aint places[3] = {-4, 0, 24}, lower, extent;
+    MPI_Datatype parts[3] = {MPI_LB, MPI_INT, MPI_UB}, type, inner, found[3];
+    CHECK(MPI_Type_struct(3, lengths, places, parts, &type) == MPI_SUCCESS);
+    MPI_Type_get_extent(type, &lower, &extent);
+    MPI_Type_size(type, &bytes);
+    CHECK(lower == -4 && extent == 28 && bytes == 8);
+    MPI_Type_get_true_extent(type, &lower, &extent);
+    CHECK(lower == 0 && extent == 8);
+    MPI_Type_get_contents(type, 4, 3, 3, (int[4]){0}, (MPI_Aint[3]){0}, found);
+    CHECK(found[0] == MPI_LB && found[1] == MPI_INT && found[2] == MPI_UB);
+    MPI_Type_free(&type);
+
+    /* A marker marks what is made of its structure as well. */
+    MPI_Type_struct(2, lengths + 1, places + 1, parts + 1, &inner);
+    MPI_Type_get_extent(inner, &lower, &extent);
+    CHECK(lower == 0 && extent == 24);
+    MPI_Type_struct(2, (int[]){2, 1}, (MPI_Aint[]){100, 40}, (MPI_Datatype[]){inner, MPI_INT}, &type);
+    MPI_Type_get_extent(type, &lower, &extent);
+    CHECK(lower == 40 && extent == 108);
+    MPI_Type_free(&type);
+
+    /* Pairs of numbers, 24 bytes apart. */
+    MPI_Type_commit(&inner);
+    int from[12], into[4] = {0};
+    for (int i = 0; i < 12; i++)
+        from[i] = i;
+    MPI_Sendrecv(from, 2, inner, 0, 0, into, 4, MPI_INT, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    CHECK(into[0] == 0 && into[1] == 1 && into[2] == 6 && into[3] == 7);
+    MPI_Type_free(&inner);
+
+    /* Markers alone, and one without anything. */
+    MPI_Type_struct(2, (int[]){1, 1}, (MPI_Aint[]){8, 16}, (MPI_Datatype[]){MPI_LB, MPI_UB}, &type);
+    MPI_Type_get_extent(type, &lower, &extent);
+    CHECK(lower == 8 && extent == 8);
+    MPI_Type_free(&type);
+    MPI_Type_get_extent(MPI_UB, &lower, &extent);
+    MPI_Type_get_envelope(MPI_UB, &integers, &addresses, &types, &combiner);
+    CHECK(lower == 0 && extent == 0 && combiner == MPI_COMBINER_NAMED);
+    type = MPI_LB;
+    CHECK(MPI_Type_free(&type) != MPI_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -220,8 +305,10 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     arrays();
     parametrized();
+    rare();
     large();
     external();
+    marked();
     MPI_Finalize();
     if (rank == 0)
         printf("types: right\n");

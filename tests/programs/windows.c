@@ -112,6 +112,18 @@ static void locks(void) {
     MPI_Get(&old, 1, MPI_LONG, next(), 2, 1, MPI_LONG, win);
     MPI_Win_unlock_all(win);
     check(old == 7 + rank, "a get that an unlock ends");
+
+    /* The data of a get with a request are there after an unlock, and do not come again. */
+    came = old = -1;
+    MPI_Win_lock_all(0, win);
+    MPI_Rget(&came, 1, MPI_LONG, next(), 3, 1, MPI_LONG, win, &requests[0]);
+    MPI_Rget(&old, 1, MPI_LONG, next(), 2, 1, MPI_LONG, win, &requests[1]);
+    MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+    MPI_Win_unlock_all(win);
+    check(came == 10 && old == 7 + rank, "gets with requests that an unlock ends");
+    came = -2;
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    check(came == -2 && requests[0] == MPI_REQUEST_NULL, "a wait behind the unlock");
     MPI_Win_free(&win);
 }
 

@@ -53,3 +53,10 @@ pub fn cell(output: &str, name: &str) -> String {
     let row = row.unwrap_or_else(|| panic!("no {name} in\n{output}"));
     row[name.len()..].trim().to_owned()
 }
+
+/// Ends a process by a signal; returns whether it was there.
+#[cfg(unix)]
+pub fn ends(child: &std::process::Child) -> bool {
+    let kill = Command::new("kill").arg(child.id().to_string()).status();
+    kill.unwrap().success()
+}

@@ -175,6 +175,7 @@ fn stale_reads_of_the_channel_are_found() {
         let machine = Arc::new(Machine::builtin("scc").unwrap());
         let mut job = Job::new(machine, Library::Sccmpb, 2);
         job.flaw = flaw;
+        let libraries = tempfile::tempdir().unwrap();
         let start = Start {
             command: vec![program.clone().into_os_string()],
             ranks: 2,
@@ -188,7 +189,7 @@ fn stale_reads_of_the_channel_are_found() {
             ..Observe::default()
         };
         // A run on stale data may end in any way.
-        match launch::run(&job, &start, Compute::Zero, observe) {
+        match launch::run(&job, &start, libraries.path(), Compute::Zero, observe) {
             Ok(observed) => observed.stale.unwrap(),
             Err(
                 Failed::Stale { report, .. } | Failed::Simulation(job::Error::Stale { report, .. }),

@@ -36,6 +36,8 @@ mod help;
 mod hpl;
 mod ideal;
 mod insight;
+#[cfg(target_os = "linux")]
+mod interrupted;
 mod latency;
 mod lending;
 mod lines;

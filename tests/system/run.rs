@@ -506,19 +506,12 @@ fn begun(root: &Path, file: &str, experiment: &str) -> std::process::Child {
         .unwrap()
 }
 
-/// Ends a process by a signal; returns whether it was there.
-#[cfg(unix)]
-fn ends(child: &std::process::Child) -> bool {
-    let kill = std::process::Command::new("kill")
-        .arg(child.id().to_string())
-        .status();
-    kill.unwrap().success()
-}
-
 /// An experiment that is ended by a signal leaves neither results nor unfinished files.
 #[cfg(unix)]
 #[test]
 fn a_signal_leaves_nothing() {
+    use crate::command::ends;
+
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     let mut child = begun(
@@ -552,6 +545,8 @@ fn a_signal_leaves_nothing() {
 #[test]
 fn a_signal_between_short_points_leaves_nothing() {
     use std::time::Duration;
+
+    use crate::command::ends;
 
     for delay in 0..12 {
         let directory = tempfile::tempdir().unwrap();

@@ -59,7 +59,13 @@ pub fn compiled(source: &str) -> Option<PathBuf> {
     };
     let path = new_file();
     let source = source_of(source);
-    compile(&compiler, &["-o".as_ref(), path.as_ref(), source.as_ref()]);
+    let mut arguments: Vec<&OsStr> = vec!["-o".as_ref(), path.as_ref(), source.as_ref()];
+    // The compiler writes a file for each module.
+    let modules = tempfile::tempdir_in(directory()).unwrap();
+    if language == "mpif90" {
+        arguments.extend([OsStr::new("-J"), modules.path().as_ref()]);
+    }
+    compile(&compiler, &arguments);
     Some(path)
 }
 
@@ -229,6 +235,17 @@ fn datatypes_give_what_they_must() {
 }
 
 #[test]
+fn mistakes_are_told() {
+    let Some(program) = compiled("mistakes.c") else {
+        return;
+    };
+    for machine in ["scc", "sme-prototype"] {
+        let lines = lines(&format!("--machine {machine} -n 2"), &program);
+        assert_eq!(lines, ["mistakes: told"], "{machine}");
+    }
+}
+
+#[test]
 fn partitions_give_what_they_must() {
     let Some(program) = compiled("partitioned.c") else {
         return;
@@ -252,7 +269,7 @@ fn tools_find_nothing() {
 /// The programs in Fortran print nothing but what is wrong, and a line at the end.
 #[test]
 fn calls_in_fortran_give_what_they_must() {
-    for source in ["ring.f90", "heat.f", "old.f90"] {
+    for source in ["ring.f90", "heat.f", "old.f90", "modern.f90"] {
         let Some(program) = compiled(source) else {
             return;
         };
@@ -262,6 +279,28 @@ fn calls_in_fortran_give_what_they_must() {
             assert_eq!(wrong, None, "{source} on {machine}: {lines:?}");
             assert!(!lines.is_empty(), "{source} on {machine}");
         }
+    }
+}
+
+/// The loader would take a library in such a directory for two.
+#[test]
+fn a_library_that_is_loaded_first_lies_in_a_plain_directory() {
+    let place = directory().join("two words");
+    fs::create_dir_all(&place).unwrap();
+    let mut runs = vec![(PathBuf::from("true"), "--intercept-clocks")];
+    runs.extend(compiled("modern.f90").map(|program| (program, "")));
+    for (program, flags) in runs {
+        let output = Command::new(env!("CARGO_BIN_EXE_sme"))
+            .args(["mpi", "run", "-n", "2"])
+            .args(flags.split_whitespace())
+            .arg(&program)
+            .env("TMPDIR", &place)
+            .output()
+            .unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("without spaces or colons"), "{said}");
+        assert!(fs::read_dir(&place).unwrap().next().is_none(), "{said}");
     }
 }
 
@@ -307,6 +346,34 @@ fn clocks_tell_simulated_time_if_that_is_asked_for() {
     // Without the flag they are the system's, which the program finds wrong.
     let output = text(&run("-n 1", &program, &[]).stdout).to_owned();
     assert!(output.contains("WRONG"), "{output}");
+}
+
+/// Looks that a process makes by itself take their time: it only looks more often.
+#[test]
+fn looks_that_a_process_makes_alone_take_their_time() {
+    let Some(program) = compiled("polls.c") else {
+        return;
+    };
+    for machine in ["scc", "sme-prototype"] {
+        let flags = format!("--machine {machine} -n 2");
+        let times_and_looks = |arguments: &[&str]| -> (Vec<String>, u64) {
+            let output = run(&flags, &program, arguments);
+            let rows = text(&output.stdout).lines();
+            let rows = rows.map(|row| row.rsplit_once(' ').unwrap());
+            let (times, looks): (Vec<_>, Vec<_>) = rows.unzip();
+            let looks = looks.iter().map(|looks| looks.parse::<u64>().unwrap());
+            (times.into_iter().map(str::to_owned).collect(), looks.sum())
+        };
+        let (times, looks) = times_and_looks(&[]);
+        let (wanted, least) = times_and_looks(&["apart"]);
+        assert_eq!(times.len(), 6, "{machine}: {times:?}");
+        assert_eq!(times, wanted, "{machine}");
+        let late = looks - least;
+        assert!(
+            late > 0 && late <= least / 16 + 6,
+            "{machine}: {late} of {least}"
+        );
+    }
 }
 
 /// The loader would leave out a library in such a directory, and the clocks be this computer's.
@@ -520,9 +587,13 @@ fn programs_of_the_standard_interface_run_alike() {
 
 #[test]
 fn programs_of_open_mpi_are_refused() {
-    let program = new_file();
-    fs::write(&program, b"\x7fELF and so on\0libmpi.so.40\0libc.so.6\0").unwrap();
-    let refused = run("-n 2", &program, &[]);
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(text(&refused.stderr).contains("it was compiled for Open MPI"));
+    for library in ["libmpi", "libmpi_mpifh", "libmpi_usempif08"] {
+        let program = new_file();
+        let file = format!("\x7fELF and so on\0mpi_init_f08_\0{library}.so.40\0libc.so.6\0");
+        fs::write(&program, file).unwrap();
+        let refused = run("-n 2", &program, &[]);
+        assert_eq!(refused.status.code(), Some(2));
+        let said = text(&refused.stderr);
+        assert!(said.contains("it was compiled for Open MPI"), "{said}");
+    }
 }

@@ -1,5 +1,6 @@
 //! A call, from the process's side: the turn goes to the simulator and comes back.
 
+use std::cell::Cell;
 use std::fs::OpenOptions;
 use std::hint::spin_loop;
 use std::process::{exit, id};
@@ -9,13 +10,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::{env, mem, thread};
 
 use crate::slot::{
-    CALLS, INVOKES, MEASURES, MOST_ARGUMENTS, MPICH, PROCESS, RETURNED, RETURNS, SIMULATOR,
-    STANDARD, Slot, VARIABLE,
+    CALLS, INVOKES, IS_PATIENT, MEASURES, MOST_ARGUMENTS, MPICH, PROCESS, RETURNED, RETURNS,
+    SIMULATOR, STANDARD, Slot, VARIABLE,
 };
-use crate::{clock, system};
+use crate::{clock, looks, system};
 
 /// Looks at the turn before a process sleeps until it has it.
 const LOOKS: u32 = 200;
+
+/// The same of a process that is patient: longer than most calls that concern no other rank.
+const MANY_LOOKS: u32 = 2_000;
 
 /// The process's slot, which the first call maps.
 static SLOT: OnceLock<&Slot> = OnceLock::new();
@@ -57,6 +61,10 @@ fn make_alone(me: u64, number: u32, arguments: &[usize]) -> u64 {
 thread_local! {
     /// A number that no other thread has, and not 0.
     static ME: u64 = NEXT.fetch_add(1, Relaxed);
+
+    /// The processor time of this thread at which it went back to the program: what it takes to wait
+    /// for the simulator is none of the program's.
+    static LEFT_AT_NS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The number of the next thread that makes a call.
@@ -64,18 +72,19 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 
 fn make(number: u32, arguments: &[usize]) -> u64 {
     let slot = slot();
+    if looks::is_made(slot, number, arguments) {
+        return 0;
+    }
     slot.number.store(number, Relaxed);
     for (word, &argument) in slot.values.iter().zip(arguments) {
         word.store(argument as u64, Relaxed);
-    }
-    if slot.options.load(Relaxed) & MEASURES != 0 {
-        slot.computed_ns.store(system::computed_ns(), Relaxed);
     }
     pass(slot, CALLS);
     loop {
         match slot.said.load(Relaxed) {
             RETURNS => {
                 clock::remember_initializer(slot);
+                looks::remember(slot, arguments);
                 return slot.result.load(Relaxed);
             }
             INVOKES => {
@@ -100,14 +109,28 @@ fn invoke(slot: &Slot) -> u64 {
     function(a, b, c, d, e, f)
 }
 
-/// Gives the simulator the turn, and waits until it comes back.
+/// Gives the simulator the turn, and waits until it comes back. The time that the program has
+/// computed before is added up, if it is measured.
 fn pass(slot: &Slot, said: u32) {
+    let measures = slot.options.load(Relaxed) & MEASURES != 0;
+    if measures {
+        let own = system::computed_ns().saturating_sub(LEFT_AT_NS.get());
+        slot.computed_ns.fetch_add(own, Relaxed);
+    }
+    pass_turn(slot, said);
+    if measures {
+        LEFT_AT_NS.set(system::computed_ns());
+    }
+}
+
+fn pass_turn(slot: &Slot, said: u32) {
     slot.said.store(said, Relaxed);
     slot.turn.store(SIMULATOR, SeqCst);
     if slot.simulator_sleeps.load(SeqCst) != 0 {
         system::wake(&slot.turn);
     }
-    for _ in 0..LOOKS {
+    let is_patient = slot.options.load(Relaxed) & IS_PATIENT != 0;
+    for _ in 0..if is_patient { MANY_LOOKS } else { LOOKS } {
         if slot.turn.load(Acquire) == PROCESS {
             return;
         }

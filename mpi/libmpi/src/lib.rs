@@ -5,6 +5,7 @@
 //!
 //! * `slot`: the memory that a process shares with the simulator.
 //! * `call`: a call, from the process's side.
+//! * `looks`: the looks of a program that the process makes by itself.
 //! * `clock`: the clock that programs read in place of the system's.
 //! * `own`: the few calls that need no simulator, and the names of data.
 //! * `entries`: all other entry points, generated from `mpi/facts/calls.txt`.
@@ -19,6 +20,7 @@ mod entries {
     include!(concat!(env!("OUT_DIR"), "/entries.rs"));
 }
 pub mod fortran;
+mod looks;
 pub mod own;
 pub mod slot;
 mod system;

@@ -116,13 +116,19 @@ pub extern "C" fn MPIR_Dup_fn(
 #[derive(Debug)]
 pub struct Word(pub usize);
 
+/// The weights of a graph without weights, in MPICH's interface.
+pub const UNWEIGHTED: usize = 10;
+
+/// The weights of a rank without edges, in MPICH's interface.
+pub const WEIGHTS_EMPTY: usize = 11;
+
 /// The weights of a graph without weights.
 #[unsafe(no_mangle)]
-pub static MPI_UNWEIGHTED: Word = Word(10);
+pub static MPI_UNWEIGHTED: Word = Word(UNWEIGHTED);
 
 /// The weights of a rank without edges.
 #[unsafe(no_mangle)]
-pub static MPI_WEIGHTS_EMPTY: Word = Word(11);
+pub static MPI_WEIGHTS_EMPTY: Word = Word(WEIGHTS_EMPTY);
 
 /// All handles of a session of the tool interface.
 #[unsafe(no_mangle)]

@@ -51,6 +51,10 @@ pub const STANDARD: u32 = 1;
 /// A bit of [`Slot::options`]: the process tells how long its thread has computed.
 pub const MEASURES: u32 = 1;
 
+/// A bit of [`Slot::options`]: the process may look at the turn for long before it sleeps, as this
+/// computer has a processor for it and one for the simulator.
+pub const IS_PATIENT: u32 = 2;
+
 /// The rank has been initialized.
 pub const INITIALIZED: u32 = 1;
 
@@ -75,11 +79,12 @@ pub struct Slot {
     pub process: AtomicU32,
     /// The interface that its program was compiled for.
     pub interface: AtomicU32,
-    /// Options that the simulator sets before the process begins: [`MEASURES`].
+    /// Options that the simulator sets before the process begins: [`MEASURES`] and
+    /// [`IS_PATIENT`].
     pub options: AtomicU32,
     /// 0, [`INITIALIZED`] or [`FINALIZED`].
     pub state: AtomicU32,
-    /// The time for which the thread has computed since it began, in nanoseconds.
+    /// The time for which the program has computed outside calls, in nanoseconds.
     pub computed_ns: AtomicU64,
     /// The address of the function that is wanted called.
     pub function: AtomicU64,
@@ -93,6 +98,20 @@ pub struct Slot {
     pub scratch: [AtomicU64; 64],
     /// The address of [`Self::scratch`] in the process.
     pub scratch_at: AtomicU64,
+    /// The calls like the last one that the process may make by itself: looks that find nothing.
+    pub looks_left: AtomicU32,
+    /// Those that it has made since its last call.
+    pub looks: AtomicU32,
+    /// The arguments with the addresses to which each writes a number, and the number;
+    /// [`NO_ARGUMENT`] if there are fewer.
+    pub looks_write: [[AtomicU32; 2]; 2],
+    /// The argument with the address of the requests that a look is for, or [`NO_ARGUMENT`].
+    pub looks_for: AtomicU32,
+    /// The bytes of these requests.
+    pub looks_for_bytes: AtomicU32,
 }
+
+/// The number of an argument that is none.
+pub const NO_ARGUMENT: u32 = u32::MAX;
 
 const _: () = assert!(size_of::<Slot>() <= SLOT_BYTES);

@@ -4,9 +4,10 @@ use super::arguments::{Arguments, Given};
 use super::rank::{Ended, Failure, SUCCESS};
 use super::request::Pending;
 use super::server::Server;
+use super::window::Got;
 use crate::buffer::Buffer;
 use crate::channel::Channel;
-use crate::datatype::Datatype;
+use crate::datatype::{Class, Combiner, Datatype};
 use crate::error::ErrorClass;
 use crate::op::Op;
 use crate::rank::{PROC_NULL, Request, Target};
@@ -49,7 +50,8 @@ impl Place {
     /// The same; a count and a datatype follow.
     fn with_shape(a: &mut Arguments<'_>) -> Result<Self, Failure> {
         let place = Self::at(a)?;
-        let (count, datatype) = (a.count()?, a.committed()?);
+        let count = a.count()?;
+        let datatype = a.committed_of(count)?;
         Ok(place.of(count, &datatype))
     }
 
@@ -110,6 +112,7 @@ impl<'m, C: Channel> Server<'m, C> {
             "Compare_and_swap" => {
                 let [new, compared, result] = [a.address(), a.address(), a.address()];
                 let datatype = a.committed()?;
+                check_comparable(&datatype)?;
                 let one = |address| Given::new(a.rank, address, 1, &datatype);
                 let mut both = one(compared).buffer().packed()?;
                 both.extend(one(new).buffer().packed()?);
@@ -175,13 +178,27 @@ impl<'m, C: Channel> Server<'m, C> {
         (handle, rank): (u64, u32),
         request: Request<'m, 'static, C>,
     ) -> Ended {
-        if has_request(a) {
-            let at = a.address();
-            return self.begun(a, at, Pending::Call(request));
+        let got = match has_request(a) {
+            true => {
+                let at = a.address();
+                let request = self.begins_request(a, at, Pending::Call(request))?;
+                Got::OfProgram(request)
+            }
+            false => Got::Here(request),
+        };
+        if rank == PROC_NULL {
+            return SUCCESS;
         }
-        if rank != PROC_NULL {
-            self.window_mut(handle)?.gets.push((rank, request));
+        let mut gets = std::mem::take(&mut self.window_mut(handle)?.gets);
+        if gets.len().is_power_of_two() {
+            // The program may have waited for all of its own, and never synchronize.
+            gets.retain(|(_, got)| match got {
+                Got::Here(_) => true,
+                Got::OfProgram(request) => self.requests.contains_key(request),
+            });
         }
+        gets.push((rank, got));
+        self.window_mut(handle)?.gets = gets;
         SUCCESS
     }
 }
@@ -194,4 +211,20 @@ fn has_request(a: &Arguments<'_>) -> bool {
 /// Returns whether an operation has an operand of the origin.
 fn needs_operand(op: &Op) -> bool {
     !matches!(op, Op::NoOp)
+}
+
+/// Checks that values of a datatype can be compared and swapped (MPI-4.1, Sec. 12.3.4).
+fn check_comparable(datatype: &Datatype) -> Result<(), Failure> {
+    let class = match datatype.combiner() {
+        Combiner::Named(basic) => Some(basic.class()),
+        Combiner::F90Integer => Some(Class::Integer),
+        _ => None,
+    };
+    match class {
+        Some(Class::Integer | Class::Logical | Class::Byte | Class::MultiLanguage) => Ok(()),
+        _ => Err(Failure::new(
+            ErrorClass::Type,
+            "only integers, logical values and bytes are compared and swapped",
+        )),
+    }
 }

@@ -19,8 +19,12 @@ use crate::rank::{PROC_NULL, ROOT, Sent, Source, Tag};
 pub(super) struct Arguments<'r> {
     pub(super) rank: &'r Arc<Rank>,
     pub(super) call: &'static Signature,
-    values: [u64; 16],
+    pub(super) values: [u64; 16],
     next: usize,
+    /// Whether the call has found what it has looked for.
+    pub(super) has_found: Option<bool>,
+    /// Whether the process has been told before that it found nothing.
+    pub(super) is_again: bool,
 }
 
 /// A place, or places, to which a call writes numbers.
@@ -72,6 +76,13 @@ impl Given {
         Arc::clone(&self.memory.program) as Arc<dyn Outside>
     }
 
+    /// The address of its first byte of data; none if it has none, or is MPI_IN_PLACE.
+    pub(super) fn first_byte(&self) -> Option<u64> {
+        let is_empty = self.is_in_place || self.count <= 0 || self.datatype.size() == 0;
+        let first = self.datatype.true_lower_bound();
+        (!is_empty).then(|| self.address.wrapping_add(first as u64))
+    }
+
     /// The same with this many elements.
     pub(super) fn with_count(self, count: i64) -> Self {
         Self { count, ..self }
@@ -104,6 +115,8 @@ impl<'r> Arguments<'r> {
             call: CALLS.get(asked.number)?,
             values: asked.values,
             next: 0,
+            has_found: None,
+            is_again: false,
         })
     }
 
@@ -190,10 +203,18 @@ impl<'r> Arguments<'r> {
 
     /// Writes numbers to where the program wants them.
     pub(super) fn put_all(&self, out: Out, numbers: &[i64]) -> Result<(), Failure> {
-        if out.address == 0 && !numbers.is_empty() {
-            return Err(Failure::new(ErrorClass::Arg, "a null pointer"));
+        self.write(out.address, numbers, out.width)
+    }
+
+    /// Writes numbers to an address, unless they say once more that nothing was found.
+    fn write(&self, address: u64, numbers: &[i64], width: usize) -> Result<(), Failure> {
+        if !numbers.is_empty() {
+            self.check_place(address)?;
         }
-        self.rank.put_numbers(out.address, numbers, out.width)
+        match self.is_again && self.has_found == Some(false) {
+            true => Ok(()),
+            false => self.rank.put_numbers(address, numbers, width),
+        }
     }
 
     /// Writes MPI_UNDEFINED if there is no number.
@@ -240,21 +261,15 @@ impl<'r> Arguments<'r> {
 
     /// The handle at an address.
     pub(super) fn handle_at(&self, address: u64) -> Result<u64, Failure> {
-        if address == 0 {
-            return Err(Failure::new(ErrorClass::Arg, "a null pointer"));
-        }
+        self.check_place(address)?;
         let handles = self.handles_at(address, 1)?;
         Ok(handles.first().copied().unwrap_or_default())
     }
 
     /// Writes handles from an address on.
     pub(super) fn put_handles(&self, address: u64, handles: &[u64]) -> Result<(), Failure> {
-        if address == 0 && !handles.is_empty() {
-            return Err(Failure::new(ErrorClass::Arg, "a null pointer"));
-        }
         let numbers: Vec<i64> = handles.iter().map(|&handle| handle as i64).collect();
-        let width = self.interface().handle_bytes();
-        self.rank.put_numbers(address, &numbers, width)
+        self.write(address, &numbers, self.interface().handle_bytes())
     }
 
     /// Writes a handle to an address.
@@ -341,7 +356,7 @@ impl<'r> Arguments<'r> {
     }
 
     /// The result of `takes` for the arguments from the `place`th on, which come later.
-    fn ahead<T>(&mut self, place: usize, takes: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn ahead<T>(&mut self, place: usize, takes: impl FnOnce(&mut Self) -> T) -> T {
         let next = std::mem::replace(&mut self.next, place);
         let taken = takes(self);
         self.next = next;
@@ -387,6 +402,10 @@ impl<'r> Arguments<'r> {
                 false => Ok(()),
             };
         }
+        if self.call.chapter == Chapter::Sessions {
+            self.is_about_session();
+            return Ok(());
+        }
         // The names of null handles can be asked for.
         if self.call.name.ends_with("_get_name") {
             return Ok(());
@@ -428,6 +447,14 @@ impl<'r> Arguments<'r> {
     pub(super) fn committed(&mut self) -> Result<Datatype, Failure> {
         let handle = self.handle();
         self.type_with(handle, usable)?
+    }
+
+    /// The same of `count` elements. None at all need no datatype: MPICH does not look at it then.
+    pub(super) fn committed_of(&mut self, count: i64) -> Result<Datatype, Failure> {
+        if count == 0 && self.is_null("DATATYPE_NULL") {
+            return Ok(Datatype::from(Basic::Byte));
+        }
+        self.committed()
     }
 
     /// `count` datatypes in memory, of data that are moved.
@@ -488,7 +515,7 @@ impl<'r> Arguments<'r> {
             return Ok(Given::new(self.rank, address, 0, &byte));
         }
         let count = self.count()?;
-        let datatype = self.committed()?;
+        let datatype = self.committed_of(count)?;
         Ok(Given::new(self.rank, address, count, &datatype))
     }
 

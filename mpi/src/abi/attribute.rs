@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::arguments::Arguments;
 use super::facts::Interface;
-use super::objects::{Key, Object, Objects, no_such};
+use super::objects::{Bearer, Key, Object, Objects, no_such};
 use super::program::place;
 use super::rank::{Ended, Failure, Rank, SUCCESS};
 use super::server::Server;
@@ -185,6 +185,7 @@ impl Rank {
             "Comm_create_keyval" | "Type_create_keyval" | "Win_create_keyval" | "Keyval_create" => {
                 let (copy, delete, out, extra) = (a.address(), a.address(), a.out(), a.address());
                 let key = Key {
+                    of: Bearer::of(name),
                     copy,
                     delete,
                     extra,
@@ -197,7 +198,7 @@ impl Rank {
                 let out = a.out();
                 let number = self.numbers(out.address, 1, 4)?[0];
                 let mut objects = self.objects.lock();
-                let key = objects.keys.get_mut(&number).filter(|key| !key.is_freed);
+                let key = objects.key_of(name, number).filter(|key| !key.is_freed);
                 key.ok_or_else(|| no_key(number))?.is_freed = true;
                 drop(objects);
                 a.put(out, a.interface().constant("KEYVAL_INVALID"))?;
@@ -219,10 +220,8 @@ impl Rank {
                 let value = match self.predefined(name, handle, number) {
                     Some(value) => Some(value),
                     None => {
-                        if self.key(number).is_none() {
-                            return Err(no_key(number));
-                        }
                         let mut objects = self.objects.lock();
+                        objects.key_of(name, number).ok_or_else(|| no_key(number))?;
                         let mut all = objects.object(name, handle)?.attributes.iter();
                         all.find(|(key, _)| *key == number).map(|&(_, value)| value)
                     }
@@ -259,7 +258,7 @@ impl Rank {
         new: Option<u64>,
     ) -> Result<Option<u64>, Failure> {
         let mut objects = self.objects.lock();
-        let key = objects.keys.get(&number).copied();
+        let key = objects.key_of(name, number).copied();
         let mut all = objects.object(name, handle)?.attributes.iter();
         let old = all.find(|(key, _)| *key == number).map(|&(_, value)| value);
         let is_right = match new {
@@ -289,14 +288,15 @@ impl Rank {
     /// The value of a predefined attribute: the address of a number, or of a window's base.
     fn predefined(&self, name: &str, handle: u64, number: i64) -> Option<u64> {
         let of = self.interface;
-        if name.starts_with("Win_") {
+        let bearer = Bearer::of(name);
+        if bearer == Bearer::Window {
             let objects = self.objects.lock();
             let window = objects.windows.get(&handle)?;
             let all = window.predefined.iter();
             let mut all = all.filter(|(name, _)| of.constant(name) == number);
             return all.next().map(|&(_, value)| value);
         }
-        if name.starts_with("Type_") {
+        if bearer == Bearer::Type {
             return None;
         }
         let objects = self.objects.lock();
@@ -322,15 +322,21 @@ fn no_key(number: i64) -> Failure {
 }
 
 impl Objects {
+    /// The key of this number, if a call of this name may be about it.
+    fn key_of(&mut self, call: &str, number: i64) -> Option<&mut Key> {
+        let key = self.keys.get_mut(&number);
+        key.filter(|key| key.of == Bearer::of(call))
+    }
+
     /// The object whose attributes a call of this name is about.
     fn object(&mut self, call: &str, handle: u64) -> Result<&mut Object, Failure> {
-        let (class, what, found) = match call.split('_').next() {
-            Some("Type") => {
+        let (class, what, found) = match Bearer::of(call) {
+            Bearer::Type => {
                 let found = self.types.get_mut(&handle).map(|found| &mut found.object);
                 (ErrorClass::Type, "datatype", found)
             }
-            Some("Win") => (ErrorClass::Win, "window", self.windows.get_mut(&handle)),
-            _ => {
+            Bearer::Window => (ErrorClass::Win, "window", self.windows.get_mut(&handle)),
+            Bearer::Comm => {
                 let found = self.comms.get_mut(&handle).map(|found| &mut found.object);
                 (ErrorClass::Comm, "communicator", found)
             }

@@ -42,11 +42,16 @@ macro_rules! forms {
 }
 
 impl Buffers {
-    fn new(sent: &Given, received: Given) -> Self {
-        Self {
+    /// Both buffers of a call.
+    ///
+    /// # Errors
+    /// [`ErrorClass::Buffer`] if they have the same beginning.
+    fn new(sent: &Given, received: Given) -> Result<Self, Failure> {
+        check_apart(sent, &received)?;
+        Ok(Self {
             sent: sent.sent(),
             room: Some(received),
-        }
+        })
     }
 
     /// The contribution.
@@ -118,6 +123,33 @@ impl Blocks {
     }
 }
 
+/// Checks that the data of a call do not begin where its result does (MPI-4.1, Sec. 2.3): whether
+/// the result is right then depends on the algorithm.
+pub(super) fn check_apart(sent: &Given, received: &Given) -> Result<(), Failure> {
+    let begin = sent.first_byte();
+    match begin.is_some() && begin == received.first_byte() {
+        true => {
+            let text = "the result goes to where the data are: MPI_IN_PLACE is meant";
+            Err(Failure::new(ErrorClass::Buffer, text))
+        }
+        false => Ok(()),
+    }
+}
+
+/// The same of a call in which a rank exchanges one buffer for blocks, one of which is its own, and
+/// of which the first is given.
+fn check_block_apart(one: &Given, blocks: &Given, comm: &Comm) -> Result<(), Failure> {
+    check_apart(one, blocks)?;
+    if comm.remote_group().is_some() {
+        return Ok(());
+    }
+    let mut own = blocks.clone();
+    let elements = own.count.wrapping_mul(comm.rank().into());
+    let bytes = elements.wrapping_mul(own.datatype.extent());
+    own.address = own.address.wrapping_add(bytes as u64);
+    check_apart(one, &own)
+}
+
 fn check(counts: &[i64]) -> Result<(), Failure> {
     match counts.iter().find(|&&count| count < 0) {
         Some(count) => Err(Failure::new(
@@ -184,7 +216,8 @@ impl<C: Channel> Server<'_, C> {
                 let ranks = comm
                     .remote_group()
                     .map_or(comm.size(), |group| group.size());
-                let buffers = Buffers::new(&sent, times(received, ranks)?);
+                check_block_apart(&sent, &received, &comm)?;
+                let buffers = Buffers::new(&sent, times(received, ranks)?)?;
                 forms!(self, a, comm, buffers, allgather iallgather allgather_init, (sent, received) ())
             }
             "allgatherv" => {
@@ -193,7 +226,7 @@ impl<C: Channel> Server<'_, C> {
                 let blocks = Blocks::of_one(a, peers(&comm))?;
                 let layout = blocks.layout;
                 a.skip();
-                let buffers = Buffers::new(&sent, blocks.given);
+                let buffers = Buffers::new(&sent, blocks.given)?;
                 forms!(self, a, comm, buffers, allgather_with iallgather_with allgather_with_init, (sent, received) (&layout))
             }
             "alltoall" => {
@@ -205,7 +238,7 @@ impl<C: Channel> Server<'_, C> {
                     true => sent,
                     false => times(sent, ranks)?,
                 };
-                let buffers = Buffers::new(&sent, times(received, ranks)?);
+                let buffers = Buffers::new(&sent, times(received, ranks)?)?;
                 forms!(self, a, comm, buffers, alltoall ialltoall alltoall_init, (sent, received) ())
             }
             "alltoallv" | "alltoallw" => {
@@ -217,7 +250,7 @@ impl<C: Channel> Server<'_, C> {
                 };
                 let (out, come) = (read(a, ranks)?, read(a, ranks)?);
                 a.skip();
-                let buffers = Buffers::new(&out.given, come.given);
+                let buffers = Buffers::new(&out.given, come.given)?;
                 let (out, come) = (out.layout, come.layout);
                 forms!(self, a, comm, buffers, alltoall_with ialltoall_with alltoall_with_init, (sent, received) (&out, &come))
             }
@@ -225,20 +258,28 @@ impl<C: Channel> Server<'_, C> {
             "allreduce" => {
                 let (sent, received) = self.operands(a)?;
                 let op = a.op()?;
-                let buffers = Buffers::new(&sent, received);
+                let buffers = Buffers::new(&sent, received)?;
                 forms!(self, a, a.comm()?, buffers, allreduce iallreduce allreduce_init, (sent, received) (&op))
             }
             "scan" => {
                 let (sent, received) = self.operands(a)?;
                 let op = a.op()?;
-                let buffers = Buffers::new(&sent, received);
+                let buffers = Buffers::new(&sent, received)?;
                 forms!(self, a, a.comm()?, buffers, scan iscan scan_init, (sent, received) (&op))
             }
             "exscan" => {
                 let (sent, received) = self.operands(a)?;
                 let op = a.op()?;
-                let buffers = Buffers::new(&sent, received);
-                forms!(self, a, a.comm()?, buffers, exscan iexscan exscan_init, (sent, received) (&op))
+                let comm = a.comm()?;
+                let buffers = match comm.rank() {
+                    // Its result says nothing (MPI-4.1, Sec. 6.11.2).
+                    0 => Buffers {
+                        sent: sent.sent(),
+                        room: Some(received),
+                    },
+                    _ => Buffers::new(&sent, received)?,
+                };
+                forms!(self, a, comm, buffers, exscan iexscan exscan_init, (sent, received) (&op))
             }
             "reduce_scatter_block" => {
                 let comm = a.names_comm(5)?;
@@ -253,7 +294,7 @@ impl<C: Channel> Server<'_, C> {
                     true => times(given(received, count), comm.size())?,
                     false => given(received, count),
                 };
-                let buffers = Buffers::new(&all, received);
+                let buffers = Buffers::new(&all, received)?;
                 forms!(self, a, comm, buffers, reduce_scatter_block ireduce_scatter_block reduce_scatter_block_init, (sent, received) (&op))
             }
             "reduce_scatter" => {
@@ -275,7 +316,7 @@ impl<C: Channel> Server<'_, C> {
                     true => given(received, all),
                     false => given(received, own),
                 };
-                let buffers = Buffers::new(&sent, received);
+                let buffers = Buffers::new(&sent, received)?;
                 forms!(self, a, comm, buffers, reduce_scatter ireduce_scatter reduce_scatter_init, (sent, received) (&op, &counts))
             }
             "neighbor_allgather" => {
@@ -283,7 +324,7 @@ impl<C: Channel> Server<'_, C> {
                 let received = a.buffer()?;
                 let comm = a.comm()?;
                 let (sources, _) = neighbors(&comm)?;
-                let buffers = Buffers::new(&sent, times(received, sources as u32)?);
+                let buffers = Buffers::new(&sent, times(received, sources as u32)?)?;
                 forms!(self, a, comm, buffers, neighbor_allgather ineighbor_allgather neighbor_allgather_init, (sent, received) ())
             }
             "neighbor_allgatherv" => {
@@ -292,7 +333,7 @@ impl<C: Channel> Server<'_, C> {
                 let (sources, _) = neighbors(&comm)?;
                 let blocks = Blocks::of_one(a, sources)?;
                 a.skip();
-                let (layout, buffers) = (blocks.layout, Buffers::new(&sent, blocks.given));
+                let (layout, buffers) = (blocks.layout, Buffers::new(&sent, blocks.given)?);
                 forms!(self, a, comm, buffers, neighbor_allgather_with ineighbor_allgather_with neighbor_allgather_with_init, (sent, received) (&layout))
             }
             "neighbor_alltoall" => {
@@ -301,7 +342,7 @@ impl<C: Channel> Server<'_, C> {
                 let comm = a.comm()?;
                 let (sources, destinations) = neighbors(&comm)?;
                 let sent = times(sent, destinations as u32)?;
-                let buffers = Buffers::new(&sent, times(received, sources as u32)?);
+                let buffers = Buffers::new(&sent, times(received, sources as u32)?)?;
                 forms!(self, a, comm, buffers, neighbor_alltoall ineighbor_alltoall neighbor_alltoall_init, (sent, received) ())
             }
             "neighbor_alltoallv" | "neighbor_alltoallw" => {
@@ -313,7 +354,7 @@ impl<C: Channel> Server<'_, C> {
                 };
                 let (out, come) = (read(a, destinations)?, read(a, sources)?);
                 a.skip();
-                let buffers = Buffers::new(&out.given, come.given);
+                let buffers = Buffers::new(&out.given, come.given)?;
                 let (out, come) = (out.layout, come.layout);
                 forms!(self, a, comm, buffers, neighbor_alltoall_with ineighbor_alltoall_with neighbor_alltoall_with_init, (sent, received) (&out, &come))
             }
@@ -337,6 +378,9 @@ impl<C: Channel> Server<'_, C> {
         a.skip();
         a.skip();
         let room = is_root.then_some(received);
+        if let Some(room) = room.as_ref().filter(|_| root != ROOT) {
+            check_apart(&sent, room)?;
+        }
         let sent = match (root, &sent) {
             // The root of an intercommunicator contributes nothing.
             (ROOT, _) => Sent::Buffer(Buffer::empty()),
@@ -354,7 +398,11 @@ impl<C: Channel> Server<'_, C> {
         };
         if !has_layout {
             let room = match is_root {
-                true => Some(times(a.buffer()?, peers(&comm) as u32)?),
+                true => {
+                    let block = a.buffer()?;
+                    check_block_apart(&sent, &block, &comm)?;
+                    Some(times(block, peers(&comm) as u32)?)
+                }
                 false => {
                     a.no_buffer();
                     None
@@ -387,12 +435,17 @@ impl<C: Channel> Server<'_, C> {
     async fn scatter(&mut self, a: &mut Arguments<'_>, has_layout: bool) -> Ended {
         let (comm, root, is_root) = rooted(a, if has_layout { 7 } else { 6 })?;
         let ranks = peers(&comm);
+        let mut block = None;
         let (sent, layout) = match (is_root, has_layout) {
             (true, true) => {
                 let blocks = Blocks::of_one(a, ranks)?;
                 (blocks.given.sent(), blocks.layout)
             }
-            (true, false) => (times(a.buffer()?, ranks as u32)?.sent(), Layout::Even),
+            (true, false) => {
+                let given = a.buffer()?;
+                block = Some(given.clone());
+                (times(given, ranks as u32)?.sent(), Layout::Even)
+            }
             (false, _) => {
                 a.no_buffer();
                 if has_layout {
@@ -405,6 +458,9 @@ impl<C: Channel> Server<'_, C> {
             ROOT => a.no_buffer(),
             _ => a.buffer()?,
         };
+        if let Some(block) = &block {
+            check_block_apart(&received, block, &comm)?;
+        }
         a.skip();
         a.skip();
         let is_in_place = received.is_in_place();

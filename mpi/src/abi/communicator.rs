@@ -21,9 +21,9 @@ impl<C: Channel> Server<'_, C> {
                     "Comm_dup" => object.info.clone(),
                     _ => a.info()?,
                 };
+                let at = a.address();
                 let attributes = self.copies(old, &object.object).await?;
                 let made = self.mpi.on(object.comm).dup().await?;
-                let at = a.address();
                 let handle = self.made(a, at, Some(made), object.object.handler)?;
                 let mut objects = self.rank.objects.lock();
                 if let Some(new) = objects.comms.get_mut(&handle) {
@@ -37,9 +37,9 @@ impl<C: Channel> Server<'_, C> {
                 if a.call.name != "Comm_idup" {
                     a.info()?;
                 }
+                let (at, request) = (a.address(), a.address());
                 let attributes = self.copies(old, &object.object).await?;
                 let begun = self.mpi.on(object.comm.clone()).idup().await?;
-                let (at, request) = (a.address(), a.address());
                 let handler = object.object.handler;
                 let handle = a.new_handle(Kind::Comm);
                 let mut new = object;

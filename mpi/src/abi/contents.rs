@@ -19,10 +19,7 @@ impl Rank {
             let out = a.out();
             a.put(out, length as i64)?;
         }
-        let name = match datatype.combiner() {
-            Combiner::Named(_) => "MPI_COMBINER_NAMED",
-            combiner => combiner.name(),
-        };
+        let name = datatype.combiner().name();
         let combiner = a.out();
         a.put(combiner, a.interface().constant(&name[4..]))?;
         SUCCESS
@@ -31,7 +28,7 @@ impl Rank {
     /// MPI_Type_get_contents.
     pub(super) fn contents(&self, a: &mut Arguments<'_>) -> Ended {
         let datatype = a.datatype()?;
-        if let Combiner::Named(_) = datatype.combiner() {
+        if let Combiner::Named(_) | Combiner::Marker(_) = datatype.combiner() {
             let text = "datatype: a predefined one has no contents";
             return Err(Failure::new(ErrorClass::Type, text));
         }

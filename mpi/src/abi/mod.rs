@@ -9,6 +9,7 @@
 //! * [`server`]: the calls of a rank, one after the other; a file for each chapter of the table,
 //!   `access` for the calls that access windows, and `transfer` for those that access files.
 //! * `clock`: the time that passes between calls.
+//! * `looks`: calls that look again and again for what has not come.
 
 mod access;
 mod arguments;
@@ -23,6 +24,7 @@ pub mod facts;
 mod file;
 mod group;
 mod info;
+mod looks;
 mod objects;
 mod operation;
 mod pack;

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::facts::Interface;
 use super::file::FileObject;
 use crate::comm::Comm;
-use crate::datatype::{Basic, Datatype};
+use crate::datatype::{Basic, Datatype, Marker};
 use crate::error::{ErrorClass, Fault};
 use crate::group::Group;
 use crate::info::Info;
@@ -53,9 +53,29 @@ pub(super) struct OpObject {
     pub(super) is_predefined: bool,
 }
 
+/// The kinds of objects that have attributes, each with keys of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bearer {
+    Comm,
+    Type,
+    Window,
+}
+
+impl Bearer {
+    /// The kind that a call about attributes is about; those of MPI-1 are about communicators.
+    pub(super) fn of(call: &str) -> Self {
+        match call.split('_').next() {
+            Some("Type") => Self::Type,
+            Some("Win") => Self::Window,
+            _ => Self::Comm,
+        }
+    }
+}
+
 /// A key of attributes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Key {
+    pub(super) of: Bearer,
     pub(super) copy: u64,
     pub(super) delete: u64,
     pub(super) extra: u64,
@@ -125,8 +145,9 @@ impl fmt::Debug for Objects {
 }
 
 /// The predefined datatypes that are those of C under another name: of Fortran, of C++, of sizes.
-const ALIASES: [(&str, Basic); 29] = [
+const ALIASES: [(&str, Basic); 27] = [
     ("LONG_LONG_INT", Basic::LongLong),
+    ("MPIX_C_FLOAT16", Basic::Real2),
     ("C_COMPLEX", Basic::CFloatComplex),
     ("CXX_BOOL", Basic::CBool),
     ("CXX_FLOAT_COMPLEX", Basic::CFloatComplex),
@@ -150,11 +171,8 @@ const ALIASES: [(&str, Basic); 29] = [
     ("LOGICAL8", Basic::Int64),
     ("REAL4", Basic::Float),
     ("REAL8", Basic::Double),
-    ("REAL16", Basic::LongDouble),
     ("COMPLEX8", Basic::CFloatComplex),
     ("COMPLEX16", Basic::CDoubleComplex),
-    ("COMPLEX32", Basic::CLongDoubleComplex),
-    ("LB", Basic::Byte),
 ];
 
 impl Objects {
@@ -164,13 +182,21 @@ impl Objects {
         let mut ops = FxHashMap::default();
         for (name, value) in interface.constants() {
             let handle = value as u64;
-            let full = || format!("MPI_{name}");
+            let full = || match name.starts_with("MPIX_") {
+                true => name.to_string(),
+                false => format!("MPI_{name}"),
+            };
             let basic = Basic::ALL.iter().find(|basic| basic.name()[4..] == *name);
             let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
-            if let Some(&basic) = basic.or(alias.map(|(_, basic)| basic)) {
+            let basic = basic.or(alias.map(|(_, basic)| basic));
+            let marker = Marker::ALL
+                .iter()
+                .find(|marker| marker.name()[4..] == *name);
+            let datatype = basic.map(|&basic| Datatype::from(basic));
+            if let Some(datatype) = datatype.or(marker.map(|&marker| Datatype::from(marker))) {
                 // A second name of a handle is not its own.
                 types.entry(handle).or_insert_with(|| TypeObject {
-                    datatype: Datatype::from(basic),
+                    datatype,
                     object: Object {
                         name: full(),
                         ..Object::default()
@@ -377,4 +403,44 @@ pub(super) fn no_such(class: ErrorClass, what: &str, handle: u64) -> Failure {
 /// The fault of a call with a handle that is no file.
 pub(super) fn no_file(handle: u64) -> Fault {
     Fault::new(ErrorClass::File, "fh", format!("{handle:#x} is no file"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes of a predefined datatype, as its handle says them; nothing if it is a handle of
+    /// something else, or does not.
+    fn bytes(interface: Interface, handle: u64) -> Option<i64> {
+        match interface {
+            Interface::Mpich => (handle >> 24 == 0x4c).then_some((handle >> 8 & 0xff) as i64),
+            // MPI-5.0, Sec. 20.3: of types whose sizes do not depend on the system.
+            Interface::Standard => (576..768)
+                .contains(&handle)
+                .then_some(1 << (handle >> 3 & 7)),
+        }
+    }
+
+    #[test]
+    fn every_handle_of_a_datatype_is_one() {
+        // MPICH has no integers of 16 bytes either.
+        let absent = ["LOGICAL16", "INTEGER16"];
+        for interface in [Interface::Mpich, Interface::Standard] {
+            let objects = Objects::new(interface);
+            let mut seen = 0;
+            for (name, value) in interface.constants() {
+                let is_window = name.starts_with("WIN_");
+                let Some(bytes) = bytes(interface, value as u64).filter(|_| !is_window) else {
+                    continue;
+                };
+                let found = objects.types.get(&(value as u64));
+                assert_eq!(found.is_none(), absent.contains(&name), "{name}");
+                if let Some(found) = found {
+                    assert_eq!(found.datatype.size(), bytes, "{name}");
+                    seen += 1;
+                }
+            }
+            assert!(seen > 25, "{seen}");
+        }
+    }
 }

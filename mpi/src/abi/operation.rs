@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::arguments::Arguments;
+use super::arguments::{Arguments, Given};
+use super::collective::check_apart;
 use super::objects::{Kind, OpObject, no_such};
 use super::program::place;
 use super::rank::{Ended, Failure, Rank, SUCCESS};
@@ -51,11 +52,16 @@ impl Rank {
             "Reduce_local" => {
                 let (from, into) = (a.address(), a.address());
                 let (count, datatype, op) = (a.count()?, a.committed()?, a.op()?);
-                let given = |address| super::arguments::Given::new(self, address, count, &datatype);
-                let earlier = given(from).buffer().packed()?;
-                let mut result = given(into).buffer().packed()?;
+                let [from, into] =
+                    [from, into].map(|address| Given::new(self, address, count, &datatype));
+                if from.is_in_place() || into.is_in_place() {
+                    return Err(Failure::new(ErrorClass::Buffer, "a buffer is MPI_IN_PLACE"));
+                }
+                check_apart(&from, &into)?;
+                let earlier = from.buffer().packed()?;
+                let mut result = into.buffer().packed()?;
                 op.combine(&earlier, &mut result, &datatype)?;
-                given(into).room().unpack(&result)?;
+                into.room().unpack(&result)?;
             }
             _ => return self.unsupported(a),
         }

@@ -83,7 +83,7 @@ impl<'m, C: Channel> Server<'m, C> {
                 let (source, tag, comm) = (a.source()?, a.wanted_tag()?, a.comm()?);
                 let found = self.mpi.on(comm).iprobe(source, tag).await?;
                 let (flag, status) = (a.out(), a.address());
-                a.put(flag, found.is_some().into())?;
+                a.put_found(flag, found.is_some())?;
                 if let Some(found) = found {
                     self.rank.put_message(status, &found)?;
                 }

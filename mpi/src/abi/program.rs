@@ -16,9 +16,25 @@ pub struct Asked {
     pub values: [u64; 16],
     /// The call that it is, if it is not MPI's.
     pub beside: Option<Beside>,
-    /// The time for which the process has computed since it began, in nanoseconds, if it is
-    /// measured.
+    /// The time for which the process has computed outside calls since it began, in nanoseconds, if
+    /// it is measured.
     pub computed_ns: u64,
+    /// The looks that the process has made by itself since its last call ([`Program::lets_look`]).
+    pub looks: u32,
+}
+
+/// The leave to make some calls without the simulator: those that are as the last one, which has
+/// looked for something and found nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Looks {
+    /// The number of calls at most.
+    pub most: u32,
+    /// The numbers of 32 bits that each of them writes, each with the number of the argument, from
+    /// 0, that is its address. The call returns MPI_SUCCESS.
+    pub writes: Vec<(usize, i32)>,
+    /// The number of the argument, from 0, that is the address of requests which must be the same,
+    /// and their length in bytes.
+    pub requests: Option<(usize, usize)>,
 }
 
 /// A call that is not MPI's.
@@ -82,6 +98,11 @@ pub trait Program: Outside + Directory + fmt::Debug {
     /// # Errors
     /// [`Gone`]
     fn next(&self) -> Result<Option<Asked>, Gone>;
+
+    /// Gives the process leave to make looks by itself. It is called before the last call is answered,
+    /// and holds until the process makes another one. A process that asks for each look need not
+    /// know of it.
+    fn lets_look(&self, _: &Looks) {}
 
     /// Answers the call.
     fn answer(&self, result: u64);

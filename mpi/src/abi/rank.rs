@@ -34,6 +34,11 @@ pub(super) enum About {
     Window(u64),
     /// The file with this handle, or no file (MPI_FILE_NULL).
     File(u64),
+    /// The session with this handle.
+    Session(u64),
+    /// An object that the call is to make with an error handler: the handle that the handler is
+    /// told, and the handler.
+    Made(u64, u64),
 }
 
 /// The failure of a call.

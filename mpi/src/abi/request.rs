@@ -97,11 +97,22 @@ enum Until {
 impl<'m, C: Channel> Server<'m, C> {
     /// Gives a request a handle, and writes that to an address.
     pub(super) fn begun(&mut self, a: &Arguments<'_>, at: u64, pending: Pending<'m, C>) -> Ended {
+        self.begins_request(a, at, pending)?;
+        SUCCESS
+    }
+
+    /// The same; the handle.
+    pub(super) fn begins_request(
+        &mut self,
+        a: &Arguments<'_>,
+        at: u64,
+        pending: Pending<'m, C>,
+    ) -> Result<u64, Failure> {
         let handle = a.new_handle(Kind::Request);
         self.requests.insert(handle, pending);
         self.subjects.insert(handle, *self.rank.about.lock());
         a.put_handle(at, handle)?;
-        SUCCESS
+        Ok(handle)
     }
 
     /// Makes a call that is about nothing else one about the communicator, the window or the file
@@ -275,7 +286,7 @@ impl<'m, C: Channel> Server<'m, C> {
                 let flag = a.out();
                 self.progress("MPI_Test").await?;
                 if !self.is_over(handle) {
-                    a.put(flag, 0)?;
+                    a.put_found(flag, false)?;
                     return SUCCESS;
                 }
                 Some(flag)
@@ -304,7 +315,7 @@ impl<'m, C: Channel> Server<'m, C> {
         if let Some(flag) = flag {
             self.progress(call).await?;
             let are_over = handles.iter().all(|&handle| self.is_over(handle));
-            a.put(flag, are_over.into())?;
+            a.put_found(flag, are_over)?;
             if !are_over {
                 return SUCCESS;
             }
@@ -386,7 +397,7 @@ impl<'m, C: Channel> Server<'m, C> {
             self.is_active(handle) && self.is_over(handle)
         });
         if let Some(flag) = flag {
-            a.put(flag, (over.is_some() || !is_any_active).into())?;
+            a.put_found(flag, over.is_some() || !is_any_active)?;
         }
         a.put_or_undefined(index, over.map(|place| place as i64))?;
         let Some(place) = over else {
@@ -432,6 +443,7 @@ impl<'m, C: Channel> Server<'m, C> {
             places.push(place);
             ends.push(ended);
         }
+        a.has_found = Some(!places.is_empty());
         a.put_handles(at, &handles)?;
         a.put(number, places.len() as i64)?;
         a.put_all(indices, &places)?;

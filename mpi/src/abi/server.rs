@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::arguments::Arguments;
 use super::clock::next;
 use super::facts::{Chapter, Interface, Returned, Signature};
+use super::looks::Row;
 use super::program::{Asked, Gone, Heard, Program, place};
 use super::rank::{About, Ended, Failure, Rank};
 use super::request::Pending;
@@ -51,6 +52,8 @@ pub(super) struct Server<'m, C> {
     pub(super) attached: FxHashMap<u64, (u64, u64)>,
     /// The way to those that have had the process started, until it has met them.
     pub(super) begun: Option<Begun>,
+    /// The looks in a row that the program is making.
+    pub(super) row: Option<Row>,
 }
 
 /// Performs the calls of a process until it ends, one that was there from the beginning or has
@@ -78,6 +81,7 @@ pub async fn serve<C: Channel>(
         threads: 0,
         attached: FxHashMap::default(),
         begun,
+        row: None,
     };
     server.begins();
     mpi.leave_late();
@@ -92,11 +96,9 @@ pub async fn serve<C: Channel>(
                 break;
             }
         }
-        let result = match call.beside {
-            None => server.result(call).await,
-            Some(beside) => server.beside(beside, compute).await.map_err(|_| Gone),
+        let Ok(result) = server.answer_to(call, compute).await else {
+            break;
         };
-        let Ok(result) = result else { break };
         // The process goes on while the end of its call is simulated, unless others may write to
         // its memory meanwhile, or it may end: processes end one after the other.
         if server.is_finalized || !server.windows.is_empty() {
@@ -129,17 +131,43 @@ impl<C: Channel> Server<'_, C> {
         }
     }
 
-    /// The result of a call, as the process gets it.
-    async fn result(&mut self, asked: Asked) -> Result<u64, Gone> {
+    /// The result of what the process asks for between its calls of functions.
+    async fn answer_to(&mut self, asked: Asked, compute: Compute) -> Result<u64, Gone> {
+        if let Some(result) = self.makes_up(&asked).await? {
+            return Ok(result);
+        }
+        let (result, has_found) = match asked.beside {
+            None => self.performs(asked, false).await?,
+            Some(beside) => {
+                let result = self.beside(beside, compute).await;
+                (result.map_err(|_| Gone)?, None)
+            }
+        };
+        self.has_looked(&asked, has_found, compute);
+        Ok(result)
+    }
+
+    /// Performs a call: its result, as the process gets it, and whether it has found something, if
+    /// it has looked for it. If the call `is_again` a look, it writes nothing unless it finds
+    /// something.
+    pub(super) async fn performs(
+        &mut self,
+        asked: Asked,
+        is_again: bool,
+    ) -> Result<(u64, Option<bool>), Gone> {
         let rank = Arc::clone(&self.rank);
         *rank.about.lock() = About::Nothing;
         let Some(mut arguments) = Arguments::new(&rank, &asked) else {
-            return Ok(0);
+            return Ok((0, None));
         };
+        arguments.is_again = is_again;
         let call = arguments.call;
         match self.call(&mut arguments).await {
-            Ok(result) => Ok(result),
-            Err(failure) => rank.responds(call, failure),
+            Ok(result) => Ok((result, arguments.has_found)),
+            Err(failure) => {
+                arguments.makes_none();
+                Ok((rank.responds(call, failure)?, None))
+            }
         }
     }
 
@@ -160,7 +188,7 @@ impl<C: Channel> Server<'_, C> {
                         return Ok(result);
                     }
                     Heard::Calls(asked) => {
-                        let result = self.result(asked).await?;
+                        let (result, _) = self.performs(asked, false).await?;
                         self.mpi.has_left().await;
                         rank.program.answer(result);
                     }
@@ -193,6 +221,42 @@ impl<C: Channel> Server<'_, C> {
     }
 }
 
+impl Arguments<'_> {
+    /// A call that was to make an object has failed: where its handle was to be is a null handle.
+    pub(super) fn makes_none(&self) {
+        const NULLS: [(&str, &str); 5] = [
+            ("*comm", "COMM_NULL"),
+            ("*group", "GROUP_NULL"),
+            ("*type", "DATATYPE_NULL"),
+            ("*win", "WIN_NULL"),
+            ("*file", "FILE_NULL"),
+        ];
+        // These are given the address of a handle.
+        let takes = ["_free", "_disconnect", "_close", "_commit"];
+        if takes.iter().any(|end| self.call.name.ends_with(end)) {
+            return;
+        }
+        let arguments = self
+            .call
+            .kinds
+            .iter()
+            .zip(&self.call.names)
+            .zip(self.values);
+        for ((kind, name), address) in arguments {
+            let null = NULLS.iter().find(|(of, _)| of == kind);
+            let Some((_, null)) = null.filter(|_| !name.starts_with("array_of_")) else {
+                continue;
+            };
+            let handle = self.interface().handle(null);
+            // The failure of the call is told, not that of this.
+            let _ = match *kind {
+                "*file" => self.put_file(address, handle),
+                _ => self.put_handle(address, handle),
+            };
+        }
+    }
+}
+
 impl Rank {
     /// The result of a call that a function makes which the program has given to the library. It
     /// cannot wait for other ranks.
@@ -202,9 +266,11 @@ impl Rank {
         };
         let call = arguments.call;
         let ended = self.local(&mut arguments);
-        ended
-            .or_else(|failure| self.responds(call, failure))
-            .unwrap_or_default()
+        let ended = ended.or_else(|failure| {
+            arguments.makes_none();
+            self.responds(call, failure)
+        });
+        ended.unwrap_or_default()
     }
 
     /// Performs a call that needs no other rank.
@@ -251,18 +317,14 @@ impl Rank {
             return Ok(0);
         }
         let about = *self.about.lock();
-        let handler = self.handler_of(about);
+        let (object, handler) = self.handler_of(about);
         if handler == self.interface.handle("ERRORS_RETURN") {
             return Ok(code as u64);
         }
         let function = self.objects.lock().handlers.get(&handler).copied();
         if let Some(function) = function {
-            let object = match about {
-                About::Nothing => self.interface.handle("COMM_SELF"),
-                About::Comm(handle) | About::Window(handle) | About::File(handle) => handle,
-            };
             let told = self.tells_handler(function, object, code);
-            return told.map(|()| code as u64).map_err(|_| Gone);
+            return told.map_err(|_| Gone);
         }
         let name = &call.full_name;
         let class = self.name_of_code(code);
@@ -271,28 +333,45 @@ impl Rank {
         Err(Gone)
     }
 
-    /// Calls the function of an error handler, which is told of an object and of a code.
-    pub(super) fn tells_handler(
-        self: &Arc<Self>,
-        function: u64,
-        object: u64,
-        code: i64,
-    ) -> Result<(), Failure> {
+    /// Calls the function of an error handler, which is told of an object and of a code; the code
+    /// that it leaves, as MPICH returns it.
+    pub(super) fn tells_handler(self: &Arc<Self>, function: u64, object: u64, code: i64) -> Ended {
         let at = self.program.scratch(place::ERROR, &[object, code as u64]);
-        self.invoke(function, &[at, at + 8]).map(drop)
+        self.invoke(function, &[at, at + 8])?;
+        Ok(u64::from(self.program.scratched(place::ERROR + 1) as u32))
     }
 
-    /// The error handler of what a call is about.
-    fn handler_of(&self, about: About) -> u64 {
+    /// The object on which an error is raised, and its error handler. What is about no object, or
+    /// about one that is no more, is raised on MPI_COMM_SELF (MPI-4.1, Sec. 9.3), or, where programs
+    /// have left that alone, on MPI_COMM_WORLD, as up to MPI-3.1.
+    fn handler_of(&self, about: About) -> (u64, u64) {
         let objects = self.objects.lock();
-        let own = self.interface.handle("COMM_SELF");
+        let of_comm = |handle| objects.comms.get(&handle).map(|comm| comm.object.handler);
         let found = match about {
-            About::Nothing => objects.comms.get(&own).map(|comm| comm.object.handler),
-            About::Comm(handle) => objects.comms.get(&handle).map(|comm| comm.object.handler),
-            About::Window(handle) => objects.windows.get(&handle).map(|window| window.handler),
-            About::File(handle) => objects.file_object(handle).map(|file| file.handler),
+            About::Nothing => None,
+            About::Comm(handle) => of_comm(handle).map(|handler| (handle, handler)),
+            About::Window(handle) => {
+                let window = objects.windows.get(&handle);
+                window.map(|window| (handle, window.handler))
+            }
+            About::File(handle) => {
+                let file = objects.file_object(handle);
+                file.map(|file| (handle, file.handler))
+            }
+            About::Session(handle) => {
+                let session = objects.sessions.get(&handle);
+                session.map(|session| (handle, session.handler))
+            }
+            About::Made(object, handler) => Some((object, handler)),
         };
-        found.unwrap_or_else(|| objects.fatal())
+        let predefined = ["COMM_SELF", "COMM_WORLD"].map(|name| self.interface.handle(name));
+        let mut predefined = predefined
+            .into_iter()
+            .filter_map(|handle| Some((handle, of_comm(handle)?)));
+        let fatal = objects.fatal();
+        let changed = || predefined.find(|&(_, handler)| handler != fatal);
+        let own = self.interface.handle("COMM_SELF");
+        found.or_else(changed).unwrap_or((own, fatal))
     }
 
     /// The code of errors of a class, which is the class itself.

@@ -6,7 +6,7 @@ use rustc_hash::FxHasher;
 
 use super::arguments::Arguments;
 use super::objects::{Kind, Object, no_such};
-use super::rank::{Ended, Failure, Rank, SUCCESS};
+use super::rank::{About, Ended, Failure, Rank, SUCCESS};
 use super::server::Server;
 use crate::channel::Channel;
 use crate::error::ErrorClass;
@@ -16,6 +16,11 @@ use crate::rank::Communicator;
 
 /// The sets of processes that there are.
 const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
+
+/// The place of a set among these; MPICH compares their names without regard to case.
+fn place_of(name: &str) -> Option<usize> {
+    SETS.iter().position(|set| set.eq_ignore_ascii_case(name))
+}
 
 impl<'m, C: Channel> Server<'m, C> {
     /// The calls about sessions.
@@ -42,7 +47,7 @@ impl<'m, C: Channel> Server<'m, C> {
             "Group_from_session_pset" => {
                 session(a)?;
                 let (name, at) = (a.string()?, a.address());
-                let communicator = match SETS.iter().position(|&set| set == name) {
+                let communicator = match place_of(&name) {
                     Some(0) => self.mpi.world(),
                     Some(_) => self.mpi.own(),
                     None => return Err(no_set(&name)),
@@ -54,7 +59,7 @@ impl<'m, C: Channel> Server<'m, C> {
             "Session_get_pset_info" => {
                 session(a)?;
                 let name = a.string()?;
-                let size = match SETS.iter().position(|&set| set == name) {
+                let size = match place_of(&name) {
                     Some(0) => self.mpi.world().size(),
                     Some(_) => 1,
                     None => return Err(no_set(&name)),
@@ -136,11 +141,36 @@ impl Rank {
             }
             "Session_get_info" => {
                 session(a)?;
-                self.gives_info(a, Info::new())?;
+                // Every session supports this level (MPI-4.1, Sec. 11.3.1).
+                let mut info = Info::new();
+                info.set("thread_level", "MPI_THREAD_SERIALIZED")?;
+                self.gives_info(a, info)?;
             }
             _ => return self.unsupported(a),
         }
         SUCCESS
+    }
+}
+
+impl Arguments<'_> {
+    /// Makes the call one about the session among its arguments, or about what it is to make, whose
+    /// error handler is given (MPI-4.1, Sec. 11.3.1).
+    pub(super) fn is_about_session(&mut self) {
+        let kinds = &self.call.kinds;
+        let place = |of| kinds.iter().position(|kind| *kind == of);
+        let about = match (place("session"), place("errhandler")) {
+            (Some(place), _) => About::Session(self.ahead(place, Self::handle)),
+            (None, Some(place)) => {
+                let told = match self.call.name {
+                    "Session_init" => "SESSION_NULL",
+                    _ => "COMM_SELF",
+                };
+                let object = self.interface().handle(told);
+                About::Made(object, self.ahead(place, Self::handle))
+            }
+            (None, None) => return,
+        };
+        *self.rank.about.lock() = about;
     }
 }
 

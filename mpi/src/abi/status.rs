@@ -68,7 +68,7 @@ impl Fields {
                 source: word(2),
                 tag: word(3),
                 error: word(4),
-                bytes: bytes(word(0), word(1) >> 1),
+                bytes: bytes(word(0), (word(1) as u32 >> 1) as i32),
                 is_cancelled: word(1) & 1 != 0,
             },
             Interface::Standard => Self {
@@ -155,7 +155,7 @@ mod tests {
         #[test]
         fn a_status_is_read_as_it_was_written(
             source in any::<i32>(), tag in any::<i32>(), error in any::<i32>(),
-            bytes in 0..1u64 << 62, is_cancelled in any::<bool>(),
+            bytes in 0..1u64 << 63, is_cancelled in any::<bool>(),
         ) {
             let fields = Fields { source, tag, error, bytes, is_cancelled };
             for interface in [Interface::Mpich, Interface::Standard] {

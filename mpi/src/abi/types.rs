@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::arguments::Arguments;
 use super::objects::no_such;
 use super::rank::{Ended, Failure, Rank, SUCCESS};
-use crate::datatype::{Basic, Datatype, Dimension, Distribution, Order, pack};
+use crate::datatype::{Datatype, Dimension, Distribution, Order, pack};
 use crate::error::ErrorClass;
 
 /// The bounds that a call tells of.
@@ -185,6 +185,7 @@ impl Rank {
 
     fn duplicates(self: &Arc<Self>, a: &mut Arguments<'_>) -> Ended {
         let (old, object) = a.type_object()?;
+        let at = a.address();
         let attributes = self.copies(old, &object.object)?;
         let made = object.datatype.dup()?;
         let mut objects = self.objects.lock();
@@ -194,7 +195,6 @@ impl Rank {
             new.is_committed = object.is_committed;
         }
         drop(objects);
-        let at = a.address();
         a.put_handle(at, handle)?;
         SUCCESS
     }
@@ -211,14 +211,18 @@ impl Rank {
                 ("INTEGER8", 8),
             ],
             _ if class == of.constant("TYPECLASS_REAL") => {
-                &[("REAL4", 4), ("REAL8", 8), ("REAL16", 16)]
+                &[("REAL2", 2), ("REAL4", 4), ("REAL8", 8), ("REAL16", 16)]
             }
-            _ if class == of.constant("TYPECLASS_COMPLEX") => {
-                &[("COMPLEX8", 8), ("COMPLEX16", 16), ("COMPLEX32", 32)]
-            }
+            _ if class == of.constant("TYPECLASS_COMPLEX") => &[
+                ("COMPLEX4", 4),
+                ("COMPLEX8", 8),
+                ("COMPLEX16", 16),
+                ("COMPLEX32", 32),
+            ],
             _ => &[],
         };
-        let found = names.iter().find(|(_, bytes)| *bytes == size);
+        let mut names = names.iter();
+        let found = names.find(|(name, bytes)| *bytes == size && of.handle(name) != 0);
         let (name, _) = found.ok_or_else(|| {
             Failure::new(
                 ErrorClass::Arg,
@@ -232,20 +236,29 @@ impl Rank {
 
     /// MPI_Type_get_value_index.
     fn pair(&self, a: &mut Arguments<'_>) -> Ended {
-        let (value, index, at) = (a.datatype()?, a.datatype()?, a.address());
-        let name = match (value.basic(), index.basic()) {
-            (Some(Basic::Float), Some(Basic::Int)) => "FLOAT_INT",
-            (Some(Basic::Double), Some(Basic::Int)) => "DOUBLE_INT",
-            (Some(Basic::Long), Some(Basic::Int)) => "LONG_INT",
-            (Some(Basic::Int), Some(Basic::Int)) => "2INT",
-            (Some(Basic::Short), Some(Basic::Int)) => "SHORT_INT",
-            (Some(Basic::LongDouble), Some(Basic::Int)) => "LONG_DOUBLE_INT",
-            _ => "DATATYPE_NULL",
-        };
+        let ((value, _), (index, _)) = (a.type_object()?, a.type_object()?);
+        let (of, at) = (a.interface(), a.address());
+        let mut pairs = PAIRS.iter();
+        let found = pairs
+            .find(|(one, other, _)| [value, index] == [one, other].map(|name| of.handle(name)));
+        let name = found.map_or("DATATYPE_NULL", |(.., pair)| pair);
         a.put_null(at, name)?;
         SUCCESS
     }
 }
+
+/// The pairs of a value and an index.
+const PAIRS: [(&str, &str, &str); 9] = [
+    ("FLOAT", "INT", "FLOAT_INT"),
+    ("DOUBLE", "INT", "DOUBLE_INT"),
+    ("LONG", "INT", "LONG_INT"),
+    ("INT", "INT", "2INT"),
+    ("SHORT", "INT", "SHORT_INT"),
+    ("LONG_DOUBLE", "INT", "LONG_DOUBLE_INT"),
+    ("REAL", "REAL", "2REAL"),
+    ("DOUBLE_PRECISION", "DOUBLE_PRECISION", "2DOUBLE_PRECISION"),
+    ("INTEGER", "INTEGER", "2INTEGER"),
+];
 
 fn no_type(handle: u64) -> Failure {
     no_such(ErrorClass::Type, "datatype", handle)

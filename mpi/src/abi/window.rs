@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::arguments::Arguments;
 use super::objects::{Kind, Object, no_such};
 use super::rank::{Ended, Failure, Rank, SUCCESS};
+use super::request::Pending;
 use super::server::Server;
 use crate::buffer::Outside;
 use crate::channel::Channel;
@@ -15,11 +16,19 @@ use crate::info::Info;
 use crate::rank::{PROC_NULL, Request, Window};
 use crate::window::{Memory, Synchronization};
 
+/// An access that gets data.
+pub(super) enum Got<'m, C> {
+    /// One that the next synchronization of its window waits for.
+    Here(Request<'m, 'static, C>),
+    /// One whose request the program has: the data are there after that synchronization, too.
+    OfProgram(u64),
+}
+
 /// A window with what its calls need.
 pub(super) struct WindowObject<'m, C> {
     pub(super) window: Window<'m, C>,
     /// Accesses whose data the next synchronization brings, each with its target.
-    pub(super) gets: Vec<(u32, Request<'m, 'static, C>)>,
+    pub(super) gets: Vec<(u32, Got<'m, C>)>,
     info: Info,
     own: Own,
 }
@@ -395,11 +404,19 @@ impl<'m, C: Channel> Server<'m, C> {
     async fn lands(&mut self, call: &'static str, handle: u64, target: Option<u32>) -> Ended {
         let all = std::mem::take(&mut self.window_mut(handle)?.gets);
         let mut outcome = SUCCESS;
-        for (rank, mut request) in all {
+        for (rank, mut got) in all {
             if target.is_some_and(|target| target != rank) {
-                self.window_mut(handle)?.gets.push((rank, request));
+                self.window_mut(handle)?.gets.push((rank, got));
                 continue;
             }
+            let request = match &mut got {
+                Got::Here(request) => request,
+                Got::OfProgram(request) => match self.requests.get_mut(request) {
+                    Some(Pending::Call(request)) => request,
+                    // The program has waited for it.
+                    _ => continue,
+                },
+            };
             let ended = match request.end(call) {
                 Some(ended) => ended,
                 None => request.wait().await,

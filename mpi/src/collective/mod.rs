@@ -85,7 +85,7 @@ calls! {
     Infect = "MPI_Comm_infect",
     Join = "MPI_Init",
     Retreat = "MPI_Comm_retreat",
-    Free = "MPI_Comm_free",
+    Disconnect = "MPI_Comm_disconnect",
     WinCreate = "MPI_Win_create",
     WinFence = "MPI_Win_fence",
     WinFree = "MPI_Win_free",

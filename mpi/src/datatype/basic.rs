@@ -1,7 +1,8 @@
 //! The predefined datatypes (MPI-4.1, Sec. 3.2.2 and 6.9.4), laid out as a 64-bit Linux lays out C:
 //! `long` has 8 bytes, `wchar_t` 4. Values are little-endian.
 //!
-//! Fortran's types are absent: a program's interface names those of C that are the same.
+//! Of Fortran's types those are here that C has none for: a program's interface names those of C
+//! that are the same.
 
 use std::fmt;
 
@@ -16,10 +17,15 @@ pub(crate) enum Number {
     U16,
     U32,
     U64,
+    F16,
     F32,
     F64,
+    F128,
+    /// Two of F16, as C32 has two of F32.
+    C16,
     C32,
     C64,
+    C128,
     /// `long double`: the 80 bits of x87 in 16 bytes.
     X80,
     /// Two of them.
@@ -30,19 +36,22 @@ impl Number {
     pub(crate) const fn size(self) -> usize {
         match self {
             Self::I8 | Self::U8 => 1,
-            Self::I16 | Self::U16 => 2,
-            Self::I32 | Self::U32 | Self::F32 => 4,
+            Self::I16 | Self::U16 | Self::F16 => 2,
+            Self::I32 | Self::U32 | Self::F32 | Self::C16 => 4,
             Self::I64 | Self::U64 | Self::F64 | Self::C32 => 8,
-            Self::C64 | Self::X80 => 16,
-            Self::CX80 => 32,
+            Self::C64 | Self::X80 | Self::F128 => 16,
+            Self::CX80 | Self::C128 => 32,
         }
     }
 
     pub(crate) const fn alignment(self) -> usize {
+        self.part()
+    }
+
+    /// Bytes of a part: a complex number has two.
+    pub(crate) const fn part(self) -> usize {
         match self {
-            Self::C32 => 4,
-            Self::C64 => 8,
-            Self::CX80 => 16,
+            Self::C16 | Self::C32 | Self::C64 | Self::C128 | Self::CX80 => self.size() / 2,
             other => other.size(),
         }
     }
@@ -110,8 +119,9 @@ basics! {
     Byte = "MPI_BYTE", Byte, [U8];
     /// A byte of a packed message.
     Packed = "MPI_PACKED", Opaque, [U8];
-    /// A printable character: `char`.
-    Char = "MPI_CHAR", Opaque, [I8];
+    /// A character: `char`. By the standard, reductions have no use for it; MPICH and Open MPI take
+    /// it for an integer, and programs rely on that.
+    Char = "MPI_CHAR", Integer, [I8];
     /// A wide character: `wchar_t`.
     Wchar = "MPI_WCHAR", Opaque, [I32];
     /// `signed char`, as an integer.
@@ -156,6 +166,15 @@ basics! {
     Double = "MPI_DOUBLE", Floating, [F64];
     /// `long double`.
     LongDouble = "MPI_LONG_DOUBLE", Floating, [X80];
+    /// A real number of 2 bytes: `_Float16`, Fortran's `REAL*2`.
+    Real2 = "MPI_REAL2", Floating, [F16];
+    /// A real number of 16 bytes in IEEE's format, which is not C's `long double`: `__float128`,
+    /// Fortran's `REAL*16`.
+    Real16 = "MPI_REAL16", Floating, [F128];
+    /// Two real numbers of 2 bytes.
+    Complex4 = "MPI_COMPLEX4", Complex, [C16];
+    /// Two real numbers of 16 bytes.
+    Complex32 = "MPI_COMPLEX32", Complex, [C128];
     /// `_Bool`.
     CBool = "MPI_C_BOOL", Logical, [U8];
     /// `float _Complex`.
@@ -182,6 +201,10 @@ basics! {
     ShortInt = "MPI_SHORT_INT", Pair, [I16, I32];
     /// A `long double` and an `int`.
     LongDoubleInt = "MPI_LONG_DOUBLE_INT", Pair, [X80, I32];
+    /// Two of Fortran's `REAL`, of which the second is an index.
+    TwoReal = "MPI_2REAL", Pair, [F32, F32];
+    /// Two of Fortran's `DOUBLE PRECISION`, of which the second is an index.
+    TwoDoublePrecision = "MPI_2DOUBLE_PRECISION", Pair, [F64, F64];
 }
 
 impl Basic {
@@ -255,6 +278,8 @@ mod tests {
             (Basic::LongInt, 12, 16, 8),
             (Basic::TwoInt, 8, 8, 4),
             (Basic::ShortInt, 6, 8, 4),
+            (Basic::TwoReal, 8, 8, 4),
+            (Basic::TwoDoublePrecision, 16, 16, 8),
         ];
         for (basic, size, extent, second) in layouts {
             assert_eq!((basic.size(), basic.extent()), (size, extent), "{basic}");

@@ -2,7 +2,7 @@
 //!
 //! Counts, displacements and sizes are those of the large-count calls (`MPI_Type_vector_c`, …): 64 bits.
 
-use super::layout::Layout;
+use super::layout::{Layout, Markers};
 use super::{Combiner, Contents, Datatype, counted, too_large};
 use crate::error::{ErrorClass, Fault};
 
@@ -154,7 +154,7 @@ impl Datatype {
             types: types.to_vec(),
             ..Contents::default()
         };
-        let layout = Layout::parts(&parts);
+        let layout = Layout::parts(&parts).and_then(Layout::padded_at_end);
         Self::new(Combiner::Struct, contents, layout, DISPLACEMENTS)
     }
 
@@ -213,7 +213,7 @@ impl Datatype {
     pub fn resized(oldtype: &Self, lower_bound: i64, extent: i64) -> Result<Self, Fault> {
         let lower = i128::from(lower_bound);
         let layout = Layout {
-            markers: Some((lower, lower + i128::from(extent))),
+            markers: Markers::around((lower, lower + i128::from(extent))),
             ..oldtype.0.layout.clone()
         };
         let contents = contents(Vec::new(), vec![lower_bound, extent], oldtype);
@@ -281,7 +281,7 @@ impl Datatype {
             stride = stride.checked_mul(size.into())?;
         }
         let mut whole = Layout::parts(&[(at, part)])?;
-        whole.markers = Some((0, stride));
+        whole.markers = Markers::around((0, stride));
         Some(whole)
     }
 }

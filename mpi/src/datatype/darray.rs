@@ -1,7 +1,7 @@
 //! A process's part of an array that is distributed over a grid of processes
 //! (MPI_Type_create_darray; MPI-4.1, Sec. 5.1.4).
 
-use super::layout::Layout;
+use super::layout::{Layout, Markers};
 use super::{Combiner, Contents, Datatype, Order};
 use crate::error::{ErrorClass, Fault};
 
@@ -166,6 +166,6 @@ fn distributed(
         parts.push((begins(whole)?, last));
     }
     let mut part = Layout::parts(&parts)?;
-    part.markers = Some((0, extent.checked_mul(size)?));
+    part.markers = Markers::around((0, extent.checked_mul(size)?));
     Some(part)
 }

@@ -31,9 +31,9 @@ pub fn encode(packed: &[u8], datatype: &Datatype, out: &mut Vec<u8>) -> Result<(
     convert(packed, datatype, |number, width, left| {
         let (value, rest) = left.split_at_checked(number.size())?;
         for part in value.chunks_exact(number.part()) {
-            match number.part() {
-                X80_BYTES => out.extend(quad(part).to_be_bytes()),
-                part_bytes => out.extend(part[..width.min(part_bytes)].iter().rev()),
+            match number.is_x87() {
+                true => out.extend(quad(part).to_be_bytes()),
+                false => out.extend(part[..width.min(part.len())].iter().rev()),
             }
         }
         Some(rest)
@@ -49,7 +49,7 @@ pub fn decode(external: &[u8], datatype: &Datatype, out: &mut Vec<u8>) -> Result
     convert(external, datatype, |number, width, left| {
         let (value, rest) = left.split_at_checked(width)?;
         for part in value.chunks_exact(width.min(number.part())) {
-            if number.part() == X80_BYTES {
+            if number.is_x87() {
                 out.extend(x87(part).to_le_bytes());
                 continue;
             }
@@ -109,23 +109,15 @@ impl Basic {
     }
 }
 
-/// Bytes of a `long double`, in memory and in this format.
-const X80_BYTES: usize = 16;
-
 impl Number {
-    /// Bytes of a part that keeps its place: a complex number has two.
-    fn part(self) -> usize {
-        match self {
-            Self::C32 => 4,
-            Self::C64 => 8,
-            Self::CX80 => X80_BYTES,
-            other => other.size(),
-        }
-    }
-
     /// Returns whether its highest bit is its sign, as an integer.
     fn is_signed(self) -> bool {
         matches!(self, Self::I8 | Self::I16 | Self::I32 | Self::I64)
+    }
+
+    /// Returns whether it is of `long double`, which has 16 bytes here too.
+    fn is_x87(self) -> bool {
+        matches!(self, Self::X80 | Self::CX80)
     }
 }
 

@@ -17,10 +17,11 @@ const INTEGERS: [(Basic, i64); 4] = [
 ];
 
 /// Reals and complex numbers of the same precision, with their decimal digits and exponents.
-const REALS: [([Basic; 2], i64, i64); 3] = [
+const REALS: [([Basic; 2], i64, i64); 4] = [
     ([Basic::Float, Basic::CFloatComplex], 6, 37),
     ([Basic::Double, Basic::CDoubleComplex], 15, 307),
     ([Basic::LongDouble, Basic::CLongDoubleComplex], 18, 4931),
+    ([Basic::Real16, Basic::Complex32], 33, 4931),
 ];
 
 impl Datatype {
@@ -108,6 +109,8 @@ mod tests {
             (Some(15), Some(307)),
             (Some(16), Some(0)),
             (None, Some(4931)),
+            (Some(19), None),
+            (Some(33), Some(4931)),
         ];
         let kinds = reals.map(|(precision, range)| {
             let real = Datatype::f90_real(precision, range).unwrap();
@@ -115,15 +118,16 @@ mod tests {
             assert_eq!(complex.size(), 2 * real.size());
             real.basic().unwrap()
         });
-        let (double, long) = (Basic::Double, Basic::LongDouble);
-        assert_eq!(kinds, [Basic::Float, double, double, double, long, long]);
+        let (double, long, quad) = (Basic::Double, Basic::LongDouble, Basic::Real16);
+        let expected = [Basic::Float, double, double, double, long, long, quad, quad];
+        assert_eq!(kinds, expected);
     }
 
     #[test]
     fn there_is_not_every_kind() {
         let class = |made: Result<Datatype, Fault>| made.unwrap_err().class;
         assert_eq!(class(Datatype::f90_integer(19)), ErrorClass::Arg);
-        for (precision, range) in [(Some(19), None), (None, Some(4932)), (None, None)] {
+        for (precision, range) in [(Some(34), None), (None, Some(4932)), (None, None)] {
             assert_eq!(class(Datatype::f90_real(precision, range)), ErrorClass::Arg);
             assert_eq!(
                 class(Datatype::f90_complex(precision, range)),

@@ -244,14 +244,57 @@ fn limited(bytes: u64) -> Option<u64> {
 /// A range of displacements, from the first byte to the one behind the last.
 pub(super) type Range = (i128, i128);
 
+/// The lowest lower-bound marker of a type map and the highest upper-bound marker, where it has
+/// them (MPI-4.1, Sec. 5.1.7).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Markers {
+    pub(super) lower: Option<i128>,
+    pub(super) upper: Option<i128>,
+}
+
+impl Markers {
+    pub(super) fn around((lower, upper): Range) -> Self {
+        Self {
+            lower: Some(lower),
+            upper: Some(upper),
+        }
+    }
+
+    /// The markers of copies, the last of which lies at `last`. `None` if that is too large.
+    fn repeat(self, last: i128) -> Option<Self> {
+        let [lowest, highest] = [last.min(0), last.max(0)];
+        Some(Self {
+            lower: shifted(self.lower, lowest)?,
+            upper: shifted(self.upper, highest)?,
+        })
+    }
+
+    /// Adds those of a part at this displacement. `None` if that is too large.
+    fn widen(&mut self, other: Self, at: i128) -> Option<()> {
+        let (lower, upper) = (shifted(other.lower, at)?, shifted(other.upper, at)?);
+        self.lower = [self.lower, lower].into_iter().flatten().min();
+        self.upper = [self.upper, upper].into_iter().flatten().max();
+        Some(())
+    }
+}
+
+/// A place moved by `at`, if there is one. The outer `None` if that is too large.
+fn shifted(place: Option<i128>, at: i128) -> Option<Option<i128>> {
+    match place {
+        None => Some(None),
+        Some(place) => place.checked_add(at).map(Some),
+    }
+}
+
 /// Data, and the bounds that they or markers give.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub(super) shape: Arc<Shape>,
     /// The range of the data, if there are any.
     pub(super) data: Option<Range>,
-    /// The lower-bound and upper-bound markers, if there are any (MPI-4.1, Sec. 5.1.7).
-    pub(super) markers: Option<Range>,
+    /// The same with the padding of structures.
+    pub(super) padded: Option<Range>,
+    pub(super) markers: Markers,
 }
 
 impl Layout {
@@ -260,7 +303,18 @@ impl Layout {
         Self {
             shape: Arc::new(Shape::value(basic)),
             data: ends.map(|end| (0, end as i128)),
-            markers: None,
+            padded: Some((0, basic.extent() as i128)),
+            markers: Markers::default(),
+        }
+    }
+
+    /// The layout of markers at displacement 0, without data.
+    pub(super) fn of_markers(markers: Markers) -> Self {
+        Self {
+            shape: Shape::empty(),
+            data: None,
+            padded: None,
+            markers,
         }
     }
 
@@ -277,40 +331,53 @@ impl Layout {
         Some(Self {
             shape: self.shape.repeat(count, stride as i64)?,
             data: over(self.data)?,
-            markers: over(self.markers)?,
+            padded: over(self.padded)?,
+            markers: match count {
+                0 => Markers::default(),
+                _ => self.markers.repeat(last)?,
+            },
         })
     }
 
     /// Layouts at displacements, in this order. `None` if that is too large.
     pub(super) fn parts(parts: &[(i128, Self)]) -> Option<Self> {
         let mut data = None;
-        let mut markers = None;
+        let mut padded = None;
+        let mut markers = Markers::default();
         let mut shapes = Vec::with_capacity(parts.len());
         for (at, part) in parts {
             widen(&mut data, part.data, *at)?;
-            widen(&mut markers, part.markers, *at)?;
+            widen(&mut padded, part.padded, *at)?;
+            markers.widen(part.markers, *at)?;
             shapes.push((*at as i64, Arc::clone(&part.shape)));
         }
         let shape = Shape::parts(shapes)?;
         Some(Self {
             shape,
             data,
+            padded,
             markers,
         })
     }
 
-    /// The lower and upper bound (MPI-4.1, Sec. 5.1.7 and, for the padding, 5.1.2).
-    pub(super) fn bounds(&self) -> Range {
-        match (self.markers, self.data) {
-            (Some(markers), _) => markers,
-            (None, None) => (0, 0),
-            (None, Some((low, high))) => {
-                let unit = self.shape.alignment as i128;
-                let rest = (high - low).rem_euclid(unit);
-                let padding = if rest == 0 { 0 } else { unit - rest };
-                (low, high + padding)
-            }
+    /// The layout of a structure, with padding at its end, so that the data of the next one are
+    /// aligned as those of the first. The standard's formula (MPI-4.1, Sec. 5.1) would have that of
+    /// every datatype, but MPICH and Open MPI pad structures alone, and programs rely on it.
+    pub(super) fn padded_at_end(mut self) -> Option<Self> {
+        if let Some((low, high)) = &mut self.padded {
+            let unit = self.shape.alignment as i128;
+            let rest = (*high - *low).rem_euclid(unit);
+            let padding = if rest == 0 { 0 } else { unit - rest };
+            *high = high.checked_add(padding)?;
         }
+        Some(self)
+    }
+
+    /// The lower and upper bound (MPI-4.1, Sec. 5.1.7).
+    pub(super) fn bounds(&self) -> Range {
+        let (low, high) = self.padded.unwrap_or_default();
+        let Markers { lower, upper } = self.markers;
+        (lower.unwrap_or(low), upper.unwrap_or(high))
     }
 }
 

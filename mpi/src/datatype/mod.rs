@@ -40,7 +40,7 @@ pub use construct::Order;
 pub use contents::Contents;
 pub use darray::{DEFAULT_BLOCK, Dimension, Distribution};
 pub use fortran::UNASKED;
-use layout::{Kinds, Layout};
+use layout::{Kinds, Layout, Markers};
 pub use walk::{Block, Blocks, Elements, Run};
 
 use crate::error::{ErrorClass, Fault};
@@ -68,6 +68,8 @@ struct Node {
 pub enum Combiner {
     /// None: it is predefined.
     Named(Basic),
+    /// None: it marks a bound.
+    Marker(Marker),
     /// MPI_Type_dup.
     Dup,
     /// MPI_Type_contiguous.
@@ -100,19 +102,43 @@ pub enum Combiner {
     Resized,
 }
 
+/// A datatype without data, which marks a bound of the structures that have it, and of all that is
+/// made of these (MPI-2.2, Sec. 4.1.6). MPI-3.0 has removed it; programs that were written before
+/// use it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Marker {
+    /// The lower bound.
+    Lower,
+    /// The upper bound.
+    Upper,
+}
+
+impl Marker {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Lower, Self::Upper];
+
+    /// Its name in the standard.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lower => "MPI_LB",
+            Self::Upper => "MPI_UB",
+        }
+    }
+}
+
 impl Combiner {
     /// Returns whether its datatypes are the library's own, which a program does not free.
     pub const fn is_predefined(self) -> bool {
         matches!(
             self,
-            Self::Named(_) | Self::F90Integer | Self::F90Real | Self::F90Complex
+            Self::Named(_) | Self::Marker(_) | Self::F90Integer | Self::F90Real | Self::F90Complex
         )
     }
 
     /// Its name in the standard.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Named(_) => "MPI_COMBINER_NAMED",
+            Self::Named(_) | Self::Marker(_) => "MPI_COMBINER_NAMED",
             Self::Dup => "MPI_COMBINER_DUP",
             Self::Contiguous => "MPI_COMBINER_CONTIGUOUS",
             Self::Vector => "MPI_COMBINER_VECTOR",
@@ -258,6 +284,26 @@ impl From<Basic> for Datatype {
     }
 }
 
+impl From<Marker> for Datatype {
+    fn from(marker: Marker) -> Self {
+        let is = |one| (marker == one).then_some(0);
+        let layout = Layout::of_markers(Markers {
+            lower: is(Marker::Lower),
+            upper: is(Marker::Upper),
+        });
+        Self(Arc::new(Node {
+            combiner: Combiner::Marker(marker),
+            contents: Contents::default(),
+            layout,
+            lower_bound: 0,
+            extent: 0,
+            true_lower_bound: 0,
+            true_extent: 0,
+            depth: 0,
+        }))
+    }
+}
+
 /// Frees nested datatypes one after the other: a chain of them does not deepen the stack.
 impl Drop for Node {
     fn drop(&mut self) {
@@ -272,8 +318,10 @@ impl Drop for Node {
 
 impl fmt::Debug for Datatype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Combiner::Named(basic) = self.0.combiner {
-            return f.write_str(basic.name());
+        match self.0.combiner {
+            Combiner::Named(basic) => return f.write_str(basic.name()),
+            Combiner::Marker(marker) => return f.write_str(marker.name()),
+            _ => {}
         }
         let Contents {
             integers,

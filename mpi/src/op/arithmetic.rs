@@ -1,8 +1,8 @@
 //! The predefined operations on packed values. The caller has checked that the operation is legal on
 //! the type, and that both sides have the same whole number of values.
 
-use rustc_apfloat::Float as _;
-use rustc_apfloat::ieee::X87DoubleExtended;
+use rustc_apfloat::Float;
+use rustc_apfloat::ieee::{Half, Quad, X87DoubleExtended};
 
 use super::Op;
 use crate::datatype::{Basic, Number};
@@ -217,25 +217,34 @@ macro_rules! complexes {
 
 complexes!(f32, f64);
 
-/// A `long double`: the 80 bits of x87 in 16 bytes, of which the last six say nothing.
+/// A floating-point number that is calculated here, bit by bit, as not every processor has it. It
+/// takes a power of two of bytes: of the 16 of a `long double`, the last six say nothing.
 #[derive(Clone, Copy)]
-struct X80(X87DoubleExtended);
+struct Soft<F>(F);
 
-impl Value for X80 {
-    const BYTES: usize = 16;
+type X80 = Soft<X87DoubleExtended>;
+
+impl<F: Float> Soft<F> {
+    /// Bytes that say something.
+    const USED: usize = F::BITS / 8;
+}
+
+impl<F: Float> Value for Soft<F> {
+    const BYTES: usize = Self::USED.next_power_of_two();
 
     fn load(bytes: &[u8]) -> Self {
         let mut own = [0; 16];
-        own[..10].copy_from_slice(&bytes[..10]);
-        Self(X87DoubleExtended::from_bits(u128::from_le_bytes(own)))
+        own[..Self::USED].copy_from_slice(&bytes[..Self::USED]);
+        Self(F::from_bits(u128::from_le_bytes(own)))
     }
 
     fn store(self, bytes: &mut [u8]) {
-        bytes[..10].copy_from_slice(&self.0.to_bits().to_le_bytes()[..10]);
+        let own = self.0.to_bits().to_le_bytes();
+        bytes[..Self::USED].copy_from_slice(&own[..Self::USED]);
     }
 }
 
-impl Ring for X80 {
+impl<F: Float> Ring for Soft<F> {
     fn sum(self, other: Self) -> Self {
         Self((self.0 + other.0).value)
     }
@@ -245,7 +254,7 @@ impl Ring for X80 {
     }
 }
 
-impl Ordered for X80 {
+impl<F: Float> Ordered for Soft<F> {
     fn larger(self, other: Self) -> Self {
         if self.is_larger(other) { self } else { other }
     }
@@ -269,13 +278,13 @@ impl Ordered for X80 {
     }
 }
 
-impl Ring for Complex<X80> {
+impl<F: Float> Ring for Complex<Soft<F>> {
     fn sum(self, other: Self) -> Self {
         Self(self.0.sum(other.0), self.1.sum(other.1))
     }
 
     fn product(self, other: Self) -> Self {
-        let minus = |value: X80| X80(-value.0);
+        let minus = |value: Soft<F>| Soft(-value.0);
         let real = self.0.product(other.0).sum(minus(self.1.product(other.1)));
         let imaginary = self.0.product(other.1).sum(self.1.product(other.0));
         Self(real, imaginary)
@@ -299,21 +308,26 @@ pub(super) fn combine(op: &Op, earlier: &[u8], into: &mut [u8], basic: Basic) {
     match op {
         Op::Max | Op::Min => with!(number, order(op, earlier, into), [
             I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64,
-            F32: f32, F64: f64, X80: X80
+            F16: Soft<Half>, F32: f32, F64: f64, F128: Soft<Quad>, X80: X80
         ] else {}),
         Op::Sum | Op::Prod => with!(number, calculate(op, earlier, into), [
             I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64,
-            F32: f32, F64: f64, C32: Complex<f32>, C64: Complex<f64>,
-            X80: X80, CX80: Complex<X80>
+            F16: Soft<Half>, F32: f32, F64: f64, F128: Soft<Quad>, X80: X80,
+            C16: Complex<Soft<Half>>, C32: Complex<f32>, C64: Complex<f64>,
+            C128: Complex<Soft<Quad>>, CX80: Complex<X80>
         ]),
         Op::Land | Op::Lor | Op::Lxor | Op::Band | Op::Bor | Op::Bxor => {
             with!(number, bits(op, earlier, into), [
                 I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64
             ] else {});
         }
-        Op::MinLoc | Op::MaxLoc => with!(number, locate(op, earlier, into), [
-            I16: i16, I32: i32, I64: i64, F32: f32, F64: f64, X80: X80
-        ] else {}),
+        Op::MinLoc | Op::MaxLoc => match basic.numbers() {
+            [Number::F32, Number::F32] => locate::<f32, f32>(op, earlier, into),
+            [Number::F64, Number::F64] => locate::<f64, f64>(op, earlier, into),
+            _ => with!(number, locate_int(op, earlier, into), [
+                I16: i16, I32: i32, I64: i64, F32: f32, F64: f64, X80: X80
+            ] else {}),
+        },
         Op::NoOp => into.copy_from_slice(earlier),
         Op::Replace | Op::User(_) => {}
     }
@@ -347,18 +361,23 @@ fn bits<T: Whole>(op: &Op, earlier: &[u8], into: &mut [u8]) {
     }
 }
 
-/// MINLOC and MAXLOC on values of `T`, each followed by an index of 4 bytes.
-fn locate<T: Ordered>(op: &Op, earlier: &[u8], into: &mut [u8]) {
+/// MINLOC and MAXLOC on values of `T`, each followed by an `int` as its index.
+fn locate_int<T: Ordered>(op: &Op, earlier: &[u8], into: &mut [u8]) {
+    locate::<T, i32>(op, earlier, into);
+}
+
+/// MINLOC and MAXLOC on values of `T`, each followed by an index.
+fn locate<T: Ordered, Index: Ordered>(op: &Op, earlier: &[u8], into: &mut [u8]) {
     let largest = matches!(op, Op::MaxLoc);
-    let size = T::BYTES + i32::BYTES;
+    let size = T::BYTES + Index::BYTES;
     let pairs = earlier.chunks_exact(size).zip(into.chunks_exact_mut(size));
     for (earlier, into) in pairs {
         let (value, index) = earlier.split_at(T::BYTES);
-        let (value, index) = (T::load(value), i32::load(index));
+        let (value, index) = (T::load(value), Index::load(index));
         let (own_value, own_index) = into.split_at_mut(T::BYTES);
-        let (other, other_index) = (T::load(own_value), i32::load(own_index));
+        let (other, other_index) = (T::load(own_value), Index::load(own_index));
         let chosen = match (value.ties(other), largest) {
-            (true, _) => index.min(other_index),
+            (true, _) => index.smaller(other_index),
             (false, true) if value.is_larger(other) => index,
             (false, false) if value.is_smaller(other) => index,
             (false, _) => other_index,

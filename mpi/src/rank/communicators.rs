@@ -137,7 +137,8 @@ impl<'m, C: Channel> Communicator<'m, C> {
         async move {
             let comm = &self.comm;
             if comm.remote().is_some() {
-                return self.split_sides(site, (color, key)).await;
+                let call = ("MPI_Comm_split", Call::Split);
+                return self.split_sides(call, site, Ok((color, key))).await;
             }
             let task = || {
                 let (team, _) = teams(self.mpi.device(), comm, Call::Split, 0);
@@ -154,19 +155,21 @@ impl<'m, C: Channel> Communicator<'m, C> {
     /// any.
     async fn split_sides(
         &self,
+        (name, call): (&'static str, Call),
         site: Site,
-        with: (Option<u32>, i32),
+        with: Result<(Option<u32>, i32), Fault>,
     ) -> Result<Option<Self>, MpiError> {
         let comm = &self.comm;
         let task = || {
-            let (team, local) = teams(self.mpi.device(), comm, Call::Split, 0);
+            let with = with?;
+            let (team, local) = teams(self.mpi.device(), comm, call, 0);
             let groups = (comm.group().clone(), comm.peers().clone());
             let local = local.ok_or_else(no_sides)?;
             let is_first = self.is_first_side();
             let task: Task = Box::pin(create::split_sides((team, local), groups, with, is_first));
             Ok(task)
         };
-        let made = self.make("MPI_Comm_split", site, task).await?;
+        let made = self.make(name, site, task).await?;
         let Some((own, other)) = made.sides() else {
             return Ok(None);
         };
@@ -179,7 +182,8 @@ impl<'m, C: Channel> Communicator<'m, C> {
     }
 
     /// The communicator of the ranks of `group`, which all ranks give alike; none for others
-    /// (MPI_Comm_create).
+    /// (MPI_Comm_create). Of an intercommunicator each side gives a group of its own ranks, and there
+    /// is none if one of them is empty.
     ///
     /// # Errors
     /// [`ErrorClass::Group`] if the group has ranks that this communicator does not have.
@@ -191,6 +195,14 @@ impl<'m, C: Channel> Communicator<'m, C> {
         let site = Location::caller();
         async move {
             let comm = &self.comm;
+            if comm.remote().is_some() {
+                // Those of the group are what a split would leave, in the order of the group.
+                let place = group.rank_of(self.mpi.device().rank());
+                let with = (place.map(|_| 0), place.unwrap_or_default() as i32);
+                let with = self.check_group(group).map(|()| with);
+                let call = ("MPI_Comm_create", Call::Create);
+                return self.split_sides(call, site, with).await;
+            }
             let task = || {
                 self.check_group(group)?;
                 let (team, _) = teams(self.mpi.device(), comm, Call::Create, 0);
@@ -217,6 +229,7 @@ impl<'m, C: Channel> Communicator<'m, C> {
         async move {
             let comm = &self.comm;
             let task = || {
+                self.check_one_side()?;
                 self.check_group(group)?;
                 let me = group.rank_of(self.mpi.device().rank());
                 let me = me.ok_or_else(|| {
@@ -245,8 +258,8 @@ impl<'m, C: Channel> Communicator<'m, C> {
         }
     }
 
+    /// Checks that all ranks of `group` are in the communicator, on this side of it.
     fn check_group(&self, group: &Group) -> Result<(), Fault> {
-        self.check_one_side()?;
         let mut ranks = group.world_ranks();
         match ranks.find(|&rank| self.comm.group().rank_of(rank).is_none()) {
             None => Ok(()),
@@ -437,45 +450,54 @@ impl<'m, C: Channel> Communicator<'m, C> {
         self.comm.name().lock().clone()
     }
 
-    /// Ends its use by all its ranks (MPI_Comm_free). Calls under way go on.
+    /// Ends its use by this rank, without waiting for others (MPI_Comm_free). What has been begun
+    /// goes on.
     ///
     /// # Errors
     /// [`ErrorClass::Comm`] if it has been freed, or is that of all ranks or of one alone.
-    #[track_caller]
-    pub fn free(&self) -> impl Future<Output = Result<(), MpiError>> + Send {
-        self.end("MPI_Comm_free", Location::caller())
+    pub async fn free(&self) -> Result<(), MpiError> {
+        let entered = self.mpi.enter("MPI_Comm_free", None, 0).await?;
+        let ended = self.may_end().map(|()| self.comm.set_freed());
+        self.mpi.close(entered, &self.comm, ended).await
     }
 
-    /// The same, when all that was sent over it by this rank has left (MPI_Comm_disconnect).
+    /// Ends its use by all its ranks, when all that was sent over it by this rank has left
+    /// (MPI_Comm_disconnect).
     ///
     /// # Errors
     /// As [`Communicator::free`].
     #[track_caller]
     pub fn disconnect(&self) -> impl Future<Output = Result<(), MpiError>> + Send {
-        self.end("MPI_Comm_disconnect", Location::caller())
+        let site = Location::caller();
+        async move {
+            let mpi = self.mpi;
+            let entered = mpi.enter("MPI_Comm_disconnect", None, 0).await?;
+            let ended = match self.may_end() {
+                Err(fault) => Err(fault),
+                Ok(()) => {
+                    let is_drained = || mpi.is_drained();
+                    mpi.until(site, is_drained).await;
+                    let task = mpi.meeting(&self.comm, Call::Disconnect);
+                    let task = mpi.device().begin_task(task);
+                    let outcome = mpi.until(site, || mpi.device().take(task)).await;
+                    self.comm.set_freed();
+                    outcome.fault.map_or(Ok(()), Err)
+                }
+            };
+            mpi.close(entered, &self.comm, ended).await
+        }
     }
 
-    async fn end(&self, call: &'static str, site: Site) -> Result<(), MpiError> {
-        let mpi = self.mpi;
-        let entered = mpi.enter(call, None, 0).await?;
-        let ended = match self.comm.check() {
-            Err(fault) => Err(fault),
-            Ok(()) if mpi.is_predefined(&self.comm) => Err(Fault::new(
+    fn may_end(&self) -> Result<(), Fault> {
+        self.comm.check()?;
+        match self.mpi.is_predefined(&self.comm) {
+            true => Err(Fault::new(
                 ErrorClass::Comm,
                 "comm",
                 "a predefined communicator stays to the end",
             )),
-            Ok(()) => {
-                let is_drained = || mpi.is_drained();
-                mpi.until(site, is_drained).await;
-                let task = mpi.meeting(&self.comm, Call::Free);
-                let task = mpi.device().begin_task(task);
-                let outcome = mpi.until(site, || mpi.device().take(task)).await;
-                self.comm.set_freed();
-                outcome.fault.map_or(Ok(()), Err)
-            }
-        };
-        mpi.close(entered, &self.comm, ended).await
+            false => Ok(()),
+        }
     }
 }
 

@@ -55,7 +55,9 @@ impl Kind {
             let text = format!("{} is not for accumulates", op.name());
             Fault::new(ErrorClass::Op, "op", text)
         })?;
-        let basic = datatype.basic().ok_or_else(|| {
+        // No elements are of any type.
+        let of_nothing = (datatype.size() == 0).then_some(Basic::Int);
+        let basic = datatype.basic().or(of_nothing).ok_or_else(|| {
             let text = "the elements are not of one predefined datatype";
             Fault::new(ErrorClass::Type, "origin_datatype", text)
         })?;

@@ -84,6 +84,10 @@ impl From<Vec<u8>> for Memory {
 #[derive(Debug, Default)]
 pub(crate) struct Regions(BTreeMap<u64, Memory>);
 
+/// A part of an access that is in one region: the region's first address, and where in it how many
+/// bytes are.
+type Part = (u64, (u64, u64));
+
 /// Attached regions of the library begin at multiples of it.
 const APART: u64 = 4096;
 
@@ -131,31 +135,38 @@ impl Regions {
         })
     }
 
-    /// The region that has `count` bytes from `begin` on, and where in it they begin.
-    fn region(&mut self, begin: u64, count: u64) -> Result<(&mut Memory, u64), Fault> {
-        let found = self.0.range_mut(..=begin).next_back();
-        let found = found.map(|(first, region)| (region, begin - first));
-        let found = found.filter(|(region, from)| {
-            let end = from.checked_add(count);
-            end.is_some_and(|end| end <= region.bytes())
-        });
-        found.ok_or_else(|| {
+    /// The parts of `count` bytes from `begin` on: one region may begin where another ends.
+    fn parts(&self, (begin, count): (u64, u64)) -> Result<Vec<Part>, Fault> {
+        let outside = || {
             let text = format!("{count} bytes from {begin} on are not in the window");
             Fault::new(ErrorClass::RmaRange, "target_disp", text)
-        })
+        };
+        let mut parts = Vec::with_capacity(1);
+        let (mut at, mut left) = (begin, count);
+        loop {
+            let region = self.0.range(..=at).next_back();
+            let (&first, region) = region.ok_or_else(outside)?;
+            let room = region.bytes().checked_sub(at - first);
+            let now = room.ok_or_else(outside)?.min(left);
+            if now == 0 && left > 0 {
+                return Err(outside());
+            }
+            parts.push((first, (at - first, now)));
+            left -= now;
+            if left == 0 {
+                return Ok(parts);
+            }
+            at = at.checked_add(now).ok_or_else(outside)?;
+        }
     }
 
     /// Appends `count` bytes from `begin` on to `into`.
     ///
     /// # Errors
-    /// [`ErrorClass::RmaRange`] if they are not in one region.
-    pub(crate) fn read(
-        &mut self,
-        (begin, count): (u64, u64),
-        into: &mut Vec<u8>,
-    ) -> Result<(), Fault> {
-        let (region, from) = self.region(begin, count)?;
-        region.read((from, count), into)
+    /// [`ErrorClass::RmaRange`] if they are not in regions.
+    pub(crate) fn read(&self, range: (u64, u64), into: &mut Vec<u8>) -> Result<(), Fault> {
+        let mut parts = self.parts(range)?.into_iter();
+        parts.try_for_each(|(first, part)| self.0[&first].read(part, into))
     }
 
     /// Writes bytes from `begin` on.
@@ -163,8 +174,15 @@ impl Regions {
     /// # Errors
     /// As [`Self::read`].
     pub(crate) fn write(&mut self, begin: u64, written: &[u8]) -> Result<(), Fault> {
-        let (region, from) = self.region(begin, written.len() as u64)?;
-        region.write(from, written)
+        let mut rest = written;
+        for (first, (from, count)) in self.parts((begin, written.len() as u64))? {
+            let (now, later) = rest.split_at(count as usize);
+            if let Some(region) = self.0.get_mut(&first) {
+                region.write(from, now)?;
+            }
+            rest = later;
+        }
+        Ok(())
     }
 
     /// The content of the first region, when the window is no more.
@@ -182,7 +200,7 @@ impl Regions {
         let mut there = Vec::new();
         for &(begin, count) in &access.blocks {
             match access.kind {
-                Kind::Put => self.region(begin, count).map(drop)?,
+                Kind::Put => self.parts((begin, count)).map(drop)?,
                 _ => self.read((begin, count), &mut there)?,
             }
         }
@@ -275,6 +293,15 @@ mod tests {
         }
         assert_eq!(regions.write(109, &[7]), Ok(()));
         assert_eq!(process.0.lock()[9], 7);
+        // One access may reach over both, but not behind them.
+        assert_eq!(regions.write(106, &[1, 2, 3, 4]), Ok(()));
+        assert_eq!(process.0.lock()[5..11], [0, 1, 2, 3, 4, 0]);
+        let mut all = Vec::new();
+        assert_eq!(regions.read((104, 8), &mut all), Ok(()));
+        assert_eq!(all, [0, 0, 1, 2, 3, 4, 0, 0]);
+        let behind = regions.write(106, &[9; 7]).unwrap_err();
+        assert_eq!(behind.class, ErrorClass::RmaRange);
+        assert_eq!(process.0.lock()[6], 1);
         assert!(regions.detach(108).is_ok());
         assert_eq!(regions.detach(108).unwrap_err().class, ErrorClass::Base);
         let refused = regions.write(109, &[8]).unwrap_err();

@@ -92,6 +92,8 @@ struct State {
     lock: Lock,
     /// By target.
     targets: HashMap<u32, Target>,
+    /// Accesses of this rank to its own memory that are under way.
+    own: u32,
     /// The first error of an access to this rank's memory.
     fault: Option<Fault>,
 }
@@ -143,6 +145,7 @@ impl Handler for State {
                 if let Some(fence) = fence {
                     *self.received.entry(fence).or_default() += 1;
                 }
+                self.own -= u32::from(rank == comm.rank());
                 if let Some(request) = reply {
                     let bytes = fetched.unwrap_or_default();
                     send(rank, &Packet::Reply { request, bytes });
@@ -237,6 +240,7 @@ impl Messages {
             received: HashMap::new(),
             lock: Lock::default(),
             targets: HashMap::new(),
+            own: 0,
             fault: None,
         }));
         device.set_handler(comm.context(Plane::Window), state.clone());
@@ -259,21 +263,32 @@ impl Messages {
         act(&mut self.state.lock().memory)
     }
 
+    /// Returns whether `target` is this rank itself.
+    fn is_own(&self, target: u32) -> bool {
+        target == self.comm.rank()
+    }
+
     fn send(&self, to: u32, packet: &Packet) {
         send(&self.device, &self.comm, to, packet);
     }
 
     /// Begins an access; the request of one that fetches. `is_fenced` says that the epoch is one of
     /// fences.
+    ///
+    /// One to this rank's own memory leaves at once, and the call waits until
+    /// [`Messages::has_own`] says that it is over: MPICH carries it out in the call, and programs
+    /// rely on its coming before what they do next.
     pub(crate) fn access(&self, target: u32, access: Access, is_fenced: bool) -> Option<usize> {
         let request = access.kind.fetches().then(|| self.device.begin_reply());
         let reply = request.map(|request| request as u32);
         let mut state = self.state.lock();
+        state.own += u32::from(self.is_own(target));
         let fence = is_fenced.then_some(state.fence);
         let own = state.target(target);
         own.awaited += u32::from(reply.is_some());
         own.sent += u64::from(is_fenced);
-        if self.is_deferred && !(own.is_hasty && own.is_granted) {
+        let is_queued = self.is_deferred && !self.is_own(target);
+        if is_queued && !(own.is_hasty && own.is_granted) {
             own.queued.push((access, reply));
         } else {
             drop(state);
@@ -285,6 +300,11 @@ impl Messages {
             self.send(target, &packet);
         }
         request
+    }
+
+    /// Returns whether an access to the own memory is under way.
+    pub(crate) fn has_own(&self) -> bool {
+        self.state.lock().own > 0
     }
 
     /// Sends the accesses to `target` that have not left.
@@ -447,7 +467,8 @@ impl Messages {
         Ok(Vec::new())
     }
 
-    /// MPI_Win_lock, MPI_Win_lock_all.
+    /// MPI_Win_lock, MPI_Win_lock_all. The lock of the own memory is awaited in any case: with it
+    /// the rank may load and store (MPI-4.1, Sec. 12.5.3).
     pub(crate) async fn lock(
         self: Arc<Self>,
         targets: Vec<u32>,
@@ -456,9 +477,9 @@ impl Messages {
         for &target in &targets {
             self.send(target, &Packet::Lock { is_exclusive });
         }
-        if !self.is_deferred {
-            self.granted(&targets).await;
-        }
+        let is_awaited = |target: &u32| !self.is_deferred || self.is_own(*target);
+        let awaited: Vec<u32> = targets.into_iter().filter(is_awaited).collect();
+        self.granted(&awaited).await;
         Ok(Vec::new())
     }
 

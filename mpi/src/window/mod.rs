@@ -23,8 +23,8 @@ pub use trigger::variable;
 /// Table I).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Synchronization {
-    /// Messages. No call that begins an epoch waits for another rank, and accesses leave at the end
-    /// of the epoch.
+    /// Messages. No call that begins an epoch waits for another rank, but for the lock of the own
+    /// memory, and accesses to others leave at the end of the epoch.
     #[default]
     Deferred,
     /// Messages; the call that begins an access epoch waits for its targets, and accesses leave at

@@ -4,176 +4,20 @@
 // A failure here fails the test.
 #![allow(clippy::unwrap_used)]
 
+mod looks;
+mod script;
+
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use proptest::prelude::*;
 use sme_mpi::abi::facts::{CALLS, Chapter, Interface};
-use sme_mpi::abi::process::Services;
-use sme_mpi::abi::program::{Asked, Beside, Gone, Heard, Part, Program};
+use sme_mpi::abi::program::Asked;
 use sme_mpi::abi::{Compute, serve};
-use sme_mpi::buffer::Outside;
-use sme_mpi::error::{ErrorClass, Fault};
-use sme_mpi::file::{Directory, Handover, InMemory, Mode, Storage};
 use sme_mpi::rank::Mpi;
 use sme_mpi::wires::{Setting, run};
 
-/// The address at which the memory of the program begins, and its length.
-const BASE: u64 = 0x10_0000;
-const BYTES: usize = 1 << 14;
-
-/// Memory of words that may be handles, counts or addresses, and a list of calls to make.
-#[derive(Debug)]
-struct Script {
-    memory: Mutex<Vec<u8>>,
-    scratch: Mutex<[u64; 64]>,
-    calls: Mutex<std::vec::IntoIter<Asked>>,
-    answers: Mutex<Vec<u64>>,
-    services: Services,
-    files: InMemory,
-    handover: Handover,
-}
-
-impl Script {
-    fn new(words: &[u64], calls: Vec<Asked>) -> Self {
-        let bytes = words.iter().cycle().flat_map(|word| word.to_le_bytes());
-        Self {
-            memory: Mutex::new(bytes.take(BYTES).collect()),
-            scratch: Mutex::new([0; 64]),
-            calls: Mutex::new(calls.into_iter()),
-            answers: Mutex::default(),
-            services: Services::default(),
-            files: InMemory::default(),
-            handover: Handover::default(),
-        }
-    }
-
-    /// The place of a block in memory.
-    fn place(address: u64, bytes: usize) -> Result<std::ops::Range<usize>, Fault> {
-        let begin = address.checked_sub(BASE).filter(|&at| at < BYTES as u64);
-        let begin = begin.map(|begin| begin as usize);
-        let range = begin.and_then(|begin| Some(begin..begin.checked_add(bytes)?));
-        let range = range.filter(|range| range.end <= BYTES);
-        range.ok_or_else(|| Fault::new(ErrorClass::Buffer, "buf", "no such memory"))
-    }
-}
-
-impl Outside for Script {
-    fn read(
-        &self,
-        blocks: &mut dyn Iterator<Item = (u64, usize)>,
-        into: &mut Vec<u8>,
-    ) -> Result<(), Fault> {
-        let memory = self.memory.lock();
-        for (address, bytes) in blocks {
-            into.extend_from_slice(&memory[Self::place(address, bytes)?]);
-        }
-        Ok(())
-    }
-
-    fn write(
-        &self,
-        blocks: &mut dyn Iterator<Item = (u64, usize)>,
-        bytes: &[u8],
-    ) -> Result<(), Fault> {
-        let mut memory = self.memory.lock();
-        let mut left = bytes;
-        for (address, bytes) in blocks {
-            let (now, later) = left.split_at(bytes.min(left.len()));
-            memory[Self::place(address, now.len())?].copy_from_slice(now);
-            left = later;
-            if left.is_empty() {
-                break;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The files of a script are in memory: none of its calls reaches those of this computer.
-impl Directory for Script {
-    fn open(&self, name: &[u8], mode: &Mode) -> Result<Box<dyn Storage>, Fault> {
-        self.files.open(name, mode)
-    }
-
-    fn delete(&self, name: &[u8]) -> Result<(), Fault> {
-        self.files.delete(name)
-    }
-}
-
-impl Program for Script {
-    fn next(&self) -> Result<Option<Asked>, Gone> {
-        self.calls.lock().next().map(Some).ok_or(Gone)
-    }
-
-    fn answer(&self, result: u64) {
-        self.answers.lock().push(result);
-    }
-
-    fn invoke(&self, _: u64, _: &[u64]) {}
-
-    fn hear(&self) -> Result<Heard, Gone> {
-        Ok(Heard::Returned(BASE))
-    }
-
-    fn scratch(&self, place: usize, words: &[u64]) -> u64 {
-        let mut scratch = self.scratch.lock();
-        for (word, &value) in scratch.iter_mut().skip(place).zip(words) {
-            *word = value;
-        }
-        BASE + 8 * place as u64
-    }
-
-    fn scratched(&self, place: usize) -> u64 {
-        self.scratch.lock()[place]
-    }
-
-    fn allocator(&self) -> [u64; 2] {
-        [BASE, BASE]
-    }
-
-    /// The wires of these tests have one rank.
-    fn start(&self, parts: &[Part]) -> Result<Option<Vec<u32>>, Fault> {
-        let text = format!("{} parts of a program", parts.len());
-        Err(Fault::new(ErrorClass::Spawn, "maxprocs", text))
-    }
-
-    fn services(&self) -> &Services {
-        &self.services
-    }
-
-    fn handover(&self) -> &Handover {
-        &self.handover
-    }
-
-    fn is_initialized(&self) {}
-
-    fn is_finalized(&self) {}
-
-    fn abort(&self, _: i32, _: String) {}
-
-    fn tell(&self, _: String) {}
-}
-
-/// The number of the call with this name.
-fn number(name: &str) -> usize {
-    CALLS.iter().position(|call| call.name == name).unwrap()
-}
-
-/// A call of this number: beyond the table, one that is not MPI's.
-fn asked(number: usize, values: [u64; 16]) -> Asked {
-    let beside = match number.checked_sub(CALLS.len()) {
-        None => None,
-        Some(0) => Some(Beside::Computes(f64::from_bits(values[0]))),
-        Some(_) => Some(Beside::ReadsClock(values[0])),
-    };
-    Asked {
-        number,
-        values,
-        beside,
-        computed_ns: 0,
-    }
-}
+use script::{BASE, BYTES, Script, asked, number};
 
 /// Words that a call may take for something: constants, small numbers, addresses, anything.
 fn word(interface: Interface) -> impl Strategy<Value = u64> {
@@ -225,10 +69,11 @@ fn performs(
         .map(|(number, values)| asked(number, values));
     let init = asked(number("Init"), [0; 16]);
     let all: Vec<Asked> = begins.into_iter().chain([init]).chain(calls).collect();
-    let last: Arc<Mutex<Arc<Script>>> = Arc::new(Mutex::new(Arc::new(Script::new(words, vec![]))));
+    let last: Arc<Mutex<Arc<Script>>> =
+        Arc::new(Mutex::new(Arc::new(Script::listed(words, vec![]))));
     // A call that waits for ever ends with an error: that there is nothing to wait for.
     let _ = run(1, Setting { room: 64, seed: 1 }, |wire| {
-        let script = Arc::new(Script::new(words, all.clone()));
+        let script = Arc::new(Script::listed(words, all.clone()));
         *last.lock() = Arc::clone(&script);
         async move {
             let mpi = Mpi::new(wire);

@@ -108,6 +108,44 @@ fn communicators_are_made_of_groups() {
     assert_eq!(outcome, Ok(vec![Ok(()); 5]));
 }
 
+/// No rank waits for others to free a communicator; what has been begun over it goes on.
+#[test]
+fn a_communicator_is_freed_by_each_rank_alone() {
+    for seed in 0..20 {
+        let outcome = run(3, Setting { room: 60, seed }, |wire| async move {
+            let mpi = Mpi::new(wire);
+            let world = mpi.world();
+            let rank = world.rank();
+            let pair = [world.dup().await?, world.dup().await?];
+            let (first, last) = match rank {
+                1 => (&pair[1], &pair[0]),
+                _ => (&pair[0], &pair[1]),
+            };
+            let mut word = [0u32];
+            if rank == 2 {
+                let mut receive = pair[0]
+                    .ireceive(&mut word, Source::Rank(0), Tag::Any)
+                    .await?;
+                first.free().await?;
+                assert_eq!(first.free().await.unwrap_err().class, ErrorClass::Comm);
+                world.barrier().await?;
+                receive.wait().await?;
+                drop(receive);
+                assert_eq!(word, [5]);
+            } else {
+                world.barrier().await?;
+                if rank == 0 {
+                    pair[0].send(&[5u32], 2, 0).await?;
+                }
+                first.free().await?;
+            }
+            last.free().await?;
+            mpi.finalize().await
+        });
+        assert_eq!(outcome, Ok(vec![Ok(()); 3]), "seed {seed}");
+    }
+}
+
 /// Situation 23: intercommunicators, their collective calls, duplicates, splits and merges.
 #[test]
 fn two_sides_communicate() {
@@ -159,6 +197,28 @@ fn two_sides_communicate() {
                 merged.allgather(&[rank], &mut order).await?;
                 assert_eq!(order, [1, 3, 0, 2]);
             }
+            // Each side gives ranks of its own, in another order.
+            let (chosen, theirs) = match side {
+                0 => (vec![4, 0], 1),
+                _ => (vec![3], 2),
+            };
+            let group = Group::from_world_ranks(chosen).unwrap();
+            let made = bridge.create(&group).await?;
+            assert_eq!(
+                made.as_ref().map(|made| made.rank()),
+                group.rank_of(rank),
+                "{rank}"
+            );
+            if let Some(made) = made {
+                let mut all = vec![0u32; theirs];
+                made.allgather(&[rank], &mut all).await?;
+                assert_eq!(all, if side == 0 { vec![3] } else { vec![4, 0] });
+            }
+            let none = match side {
+                0 => Group::empty(),
+                _ => group,
+            };
+            assert!(bridge.create(&none).await?.is_none());
             let merged = bridge.merge(true).await?;
             assert_eq!(merged.rank(), [0, 3, 1, 4, 2][rank as usize]);
             assert!(world.merge(false).await.is_err());

@@ -151,6 +151,26 @@ proptest! {
     }
 
     #[test]
+    fn numbers_of_the_same_bytes_only_change_their_order(bytes in any::<[u8; 32]>()) {
+        for (basic, part) in [
+            (Basic::Real2, 2),
+            (Basic::Complex4, 2),
+            (Basic::Float, 4),
+            (Basic::TwoReal, 4),
+            (Basic::CDoubleComplex, 8),
+            (Basic::TwoDoublePrecision, 8),
+            (Basic::Real16, 16),
+            (Basic::Complex32, 16),
+        ] {
+            let datatype = Datatype::from(basic);
+            let parts = bytes.chunks(part);
+            let external: Vec<u8> = parts.flat_map(|part| part.iter().rev()).copied().collect();
+            prop_assert_eq!(&encoded(&bytes, &datatype), &external, "{}", basic);
+            prop_assert_eq!(&decoded(&external, &datatype), &bytes, "{}", basic);
+        }
+    }
+
+    #[test]
     fn a_number_of_128_bits_is_rounded(bits in any::<u128>()) {
         // An exponent that is neither the least nor the greatest, nor carried into it.
         prop_assume!((1..0x7ffe).contains(&(bits >> 112 & 0x7fff)));

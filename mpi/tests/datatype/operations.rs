@@ -48,6 +48,7 @@ macro_rules! integers_agree {
 }
 
 integers_agree!(bytes_with_sign_agree, i8, Basic::Int8);
+integers_agree!(characters_agree, i8, Basic::Char);
 integers_agree!(bytes_without_sign_agree, u8, Basic::UnsignedChar);
 integers_agree!(shorts_agree, i16, Basic::Short);
 integers_agree!(unsigned_shorts_agree, u16, Basic::Uint16);
@@ -79,6 +80,96 @@ fn floats_do_not_depend_on_the_order() {
     assert!(two(&Op::Max, Basic::Double, -0.0_f64, 0.0).is_sign_positive());
     assert!(two(&Op::Min, Basic::Double, 0.0_f64, -0.0).is_sign_negative());
     assert_eq!(two(&Op::Prod, Basic::Float, 1.5_f32, 2.0), 3.0);
+}
+
+/// The value of a number of 2 bytes, by its fields; a NaN has none.
+fn half(bits: u16) -> f64 {
+    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
+    let value = match exponent {
+        0 => fraction * 2f64.powi(-24),
+        31 if fraction == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => (1.0 + fraction / 1024.0) * 2f64.powi(exponent - 15),
+    };
+    if bits >> 15 == 1 { -value } else { value }
+}
+
+/// The number of 2 bytes that is nearest to a positive value, the even one of two.
+fn nearest_half(value: f64) -> u16 {
+    // Half of the last step from the largest one to what would follow it is infinite already.
+    if value >= 65520.0 {
+        return 0x7c00;
+    }
+    let all = 0..0x7c00_u16;
+    let distance = |bits: &u16| ((half(*bits) - value).abs(), bits & 1);
+    all.min_by(|a, b| distance(a).partial_cmp(&distance(b)).unwrap())
+        .unwrap()
+}
+
+/// An integer as a number of 16 bytes, which holds 113 digits.
+fn quad(integer: u128) -> u128 {
+    if integer == 0 {
+        return 0;
+    }
+    let digits = integer.ilog2();
+    assert!(digits <= 112, "{integer} has too many digits");
+    let fraction = integer << (112 - digits) & ((1 << 112) - 1);
+    u128::from(16383 + digits) << 112 | fraction
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn numbers_of_2_bytes_are_rounded_to_the_nearest(a in 0..0x7c00_u16, b in 0..0x7c00_u16) {
+        let of = |op: Op| two(&op, Basic::Real2, a, b);
+        prop_assert_eq!(of(Op::Sum), nearest_half(half(a) + half(b)));
+        prop_assert_eq!(of(Op::Prod), nearest_half(half(a) * half(b)));
+        prop_assert_eq!(of(Op::Max), a.max(b));
+        prop_assert_eq!(of(Op::Min), a.min(b));
+        // Both negative: the larger one has the smaller bits.
+        let minus = |bits: u16| bits | 0x8000;
+        let of = |op: Op| two(&op, Basic::Real2, minus(a), minus(b));
+        prop_assert_eq!(of(Op::Max), minus(a.min(b)));
+        prop_assert_eq!(of(Op::Sum), minus(nearest_half(half(a) + half(b))));
+    }
+
+    #[test]
+    fn numbers_of_16_bytes_have_all_their_digits(
+        a in 0..1_u128 << 112, b in 0..1_u128 << 112, c in 0..1_u128 << 55, d in 0..1_u128 << 55,
+    ) {
+        let of = |op: Op, a: u128, b: u128| {
+            let mut bytes = quad(b).to_le_bytes();
+            let earlier = quad(a).to_le_bytes();
+            op.combine(&earlier, &mut bytes, &Basic::Real16.into()).unwrap();
+            u128::from_le_bytes(bytes)
+        };
+        prop_assert_eq!(of(Op::Sum, a, b), quad(a + b));
+        prop_assert_eq!(of(Op::Prod, c, d), quad(c * d));
+        prop_assert_eq!(of(Op::Max, a, b), quad(a.max(b)));
+        prop_assert_eq!(of(Op::Min, a, b), quad(a.min(b)));
+
+        let complex = |parts: [u128; 2]| parts.map(|part| quad(part).to_le_bytes()).concat();
+        let mut product = complex([d, 0]);
+        let earlier = complex([c, 1]);
+        Op::Prod.combine(&earlier, &mut product, &Basic::Complex32.into()).unwrap();
+        prop_assert_eq!(product, complex([c * d, d]));
+    }
+}
+
+#[test]
+fn numbers_of_2_bytes_may_be_complex() {
+    let complex = |parts: [f64; 2]| to_bytes(&parts.map(nearest_half));
+    let mut into = complex([3.0, 4.0]);
+    let datatype = Datatype::from(Basic::Complex4);
+    Op::Prod
+        .combine(&complex([2.0, 0.0]), &mut into, &datatype)
+        .unwrap();
+    assert_eq!(into, complex([6.0, 8.0]));
+    Op::Sum
+        .combine(&complex([0.5, 1.0]), &mut into, &datatype)
+        .unwrap();
+    assert_eq!(into, complex([6.5, 9.0]));
 }
 
 #[test]
@@ -143,8 +234,11 @@ fn pairs_of_all_kinds_are_packed_without_padding() {
         .iter()
         .filter(|basic| basic.class() == Class::Pair)
     {
-        let value = basic.size() - 4;
-        let pair = |index: i32| [vec![0; value], to_bytes(&[index])].concat();
+        let pair = |index: i32| match basic {
+            Basic::TwoReal => to_bytes(&[0.0, index as f32]),
+            Basic::TwoDoublePrecision => to_bytes(&[0.0, f64::from(index)]),
+            _ => [vec![0; basic.size() - 4], to_bytes(&[index])].concat(),
+        };
         let mut into = [pair(5), pair(1)].concat();
         let earlier = [pair(2), pair(9)].concat();
         Op::MinLoc
@@ -165,7 +259,7 @@ fn operations_refuse_other_classes() {
         Basic::Byte,
         Basic::Aint,
         Basic::TwoInt,
-        Basic::Char,
+        Basic::Wchar,
     ];
     let legal = [
         "if...m..", "if...m..", "if.c.m..", "if.c.m..", "i.l.....", "i...bm..", "i.l.....",

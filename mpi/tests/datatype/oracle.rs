@@ -2,13 +2,14 @@
 //! displacement. Nothing here uses the library's layouts.
 
 use proptest::prelude::*;
-use sme_mpi::datatype::{Basic, Datatype, Dimension, Distribution, Order};
+use sme_mpi::datatype::{Basic, Datatype, Dimension, Distribution, Marker, Order};
 use sme_mpi::error::Fault;
 
 /// A datatype as the constructors that make it.
 #[derive(Clone, Debug)]
 pub enum Spec {
     Basic(Basic),
+    Marker(Marker),
     Contiguous(i64, Box<Spec>),
     Vector(i64, i64, i64, Box<Spec>),
     Hvector(i64, i64, i64, Box<Spec>),
@@ -37,6 +38,8 @@ pub enum Entry {
     },
     Lower(i64),
     Upper(i64),
+    /// The end of a structure with its padding, which is no marker.
+    End(i64),
 }
 
 /// The numbers of a predefined type: offset, size and alignment.
@@ -70,6 +73,7 @@ impl Entry {
             },
             Entry::Lower(at) => Entry::Lower(at + by),
             Entry::Upper(at) => Entry::Upper(at + by),
+            Entry::End(at) => Entry::End(at + by),
         }
     }
 
@@ -101,6 +105,33 @@ impl Map {
         (low.unwrap_or(0), high.unwrap_or(0))
     }
 
+    /// The bounds of the data and of the structures' padding.
+    fn padded_bounds(&self) -> (i64, i64) {
+        let (low, high) = self.true_bounds();
+        let ends = self.0.iter().filter_map(|entry| match entry {
+            Entry::End(at) => Some(*at),
+            _ => None,
+        });
+        (low, ends.max().unwrap_or(high).max(high))
+    }
+
+    /// With an end at which the next structure's data are aligned as this one's, as MPICH pads
+    /// structures, and nothing else.
+    fn padded_at_end(mut self) -> Self {
+        let (low, mut high) = self.padded_bounds();
+        let alignments = self.0.iter().filter_map(|entry| match entry {
+            Entry::Number { basic, field, .. } => Some(numbers(*basic)[*field].2),
+            _ => None,
+        });
+        if let Some(alignment) = alignments.max() {
+            while (high - low) % alignment != 0 {
+                high += 1;
+            }
+            self.0.push(Entry::End(high));
+        }
+        self
+    }
+
     /// The lower and upper bound: those of the markers, or those of the data, padded.
     pub fn bounds(&self) -> (i64, i64) {
         let lower = self.0.iter().filter_map(|entry| match entry {
@@ -111,15 +142,7 @@ impl Map {
             Entry::Upper(at) => Some(*at),
             _ => None,
         });
-        let (low, mut high) = self.true_bounds();
-        let alignments = self.0.iter().filter_map(|entry| match entry {
-            Entry::Number { basic, field, .. } => Some(numbers(*basic)[*field].2),
-            _ => None,
-        });
-        let alignment = alignments.max().unwrap_or(1);
-        while (high - low) % alignment != 0 {
-            high += 1;
-        }
+        let (low, high) = self.padded_bounds();
         (lower.min().unwrap_or(low), upper.max().unwrap_or(high))
     }
 
@@ -170,8 +193,11 @@ impl Spec {
                     size: *size,
                     at: *at,
                 });
-                Map(entries.collect())
+                // A pair is a structure of C.
+                Map(entries.collect()).padded_at_end()
             }
+            Spec::Marker(Marker::Lower) => Map(vec![Entry::Lower(0)]),
+            Spec::Marker(Marker::Upper) => Map(vec![Entry::Upper(0)]),
             Spec::Contiguous(count, inner) => inner.map().blocks([(*count, 0)]),
             Spec::Vector(count, length, stride, inner) => {
                 let inner = inner.map();
@@ -199,7 +225,7 @@ impl Spec {
                 let parts = parts
                     .iter()
                     .map(|(length, at, inner)| inner.map().blocks([(*length, *at)]).0);
-                Map(parts.flatten().collect())
+                Map(parts.flatten().collect()).padded_at_end()
             }
             Spec::Subarray(dimensions, order, inner) => {
                 let mut map = inner.map();
@@ -242,6 +268,7 @@ impl Spec {
     pub fn build(&self) -> Result<Datatype, Fault> {
         match self {
             Spec::Basic(basic) => Ok(Datatype::from(*basic)),
+            Spec::Marker(marker) => Ok(Datatype::from(*marker)),
             Spec::Contiguous(count, inner) => Datatype::contiguous(*count, &inner.build()?),
             Spec::Vector(count, length, stride, inner) => {
                 Datatype::vector(*count, *length, *stride, &inner.build()?)
@@ -353,8 +380,8 @@ pub fn specs() -> impl Strategy<Value = Spec> {
         Basic::ShortInt,
         Basic::DoubleInt,
     ]);
-    basic
-        .prop_map(Spec::Basic)
+    let marker = prop::sample::select(Marker::ALL.to_vec());
+    prop_oneof![12 => basic.prop_map(Spec::Basic), 1 => marker.prop_map(Spec::Marker)]
         .prop_recursive(4, 60, 2, |inner| {
             let boxed = inner.clone().prop_map(Box::new);
             let order = prop::sample::select(vec![Order::C, Order::Fortran]);

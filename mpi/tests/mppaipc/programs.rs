@@ -35,9 +35,14 @@ pub async fn barrier<M: Fabric, P: Processor + Clone>(
     arrived: &Mutex<Vec<u32>>,
     wrong: &Wrong,
 ) -> Result<(), IpcError> {
-    let path = format!("/mppa/sync/[0..{}]:3", nodes - 1);
-    let rx = ipc.sync_rx(&path, (1 << nodes) - 1).await?;
-    let tx = ipc.sync_tx(&path)?;
+    // Two, in turns: a bit reaches one node before another, and the bit of a node's next round
+    // would be lost where its last one still waits for others.
+    let mut syncs = Vec::new();
+    for tag in [3, 4] {
+        let path = format!("/mppa/sync/[0..{}]:{tag}", nodes - 1);
+        let rx = ipc.sync_rx(&path, (1 << nodes) - 1).await?;
+        syncs.push((rx, ipc.sync_tx(&path)?));
+    }
     let me = ipc.node();
     let at = ipc.reserve("data", 8)?;
     for round in 1..=rounds {
@@ -45,6 +50,7 @@ pub async fn barrier<M: Fabric, P: Processor + Clone>(
             ipc.memory().store(at, 1).await;
         }
         arrived.lock()[me as usize] = round;
+        let (rx, tx) = &syncs[round as usize % 2];
         tx.write(1 << me).await;
         rx.wait().await;
         let last = arrived.lock().iter().copied().min();

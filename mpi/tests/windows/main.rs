@@ -6,6 +6,7 @@
 
 mod errors;
 mod forms;
+mod own;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};

@@ -24,6 +24,7 @@ use crate::report::output::Output;
 use crate::report::profile;
 use crate::report::row::Cell;
 use crate::report::stop::{Stop, to_stderr};
+use crate::report::temporary;
 use crate::report::timeline;
 
 /// The flags of `sme mpi run`.
@@ -245,7 +246,9 @@ impl MpiJob for Run {
             stale: self.stale,
         };
         let begin = Instant::now();
-        let observed = launch::run(&self.job, &self.start, self.compute, observe);
+        let libraries = temporary::for_programs()?;
+        let libraries = libraries.path();
+        let observed = launch::run(&self.job, &self.start, libraries, self.compute, observe);
         let observed = observed.map_err(|failed| match failed {
             Failed::Wrong(wrong @ Wrong::NoProgram { .. }) => Stop::Input(wrong.to_string()),
             failed @ (Failed::Wrong(_) | Failed::Stale { .. }) => Stop::Failed(failed.to_string()),

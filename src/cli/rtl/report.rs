@@ -14,6 +14,7 @@ use crate::progress;
 use crate::report::output::Output;
 use crate::report::row::Cell;
 use crate::report::stop::{Stop, one_line, to_stderr};
+use crate::report::temporary;
 
 /// The flags of `sme rtl report`.
 #[derive(Args, Clone, Debug)]
@@ -107,7 +108,8 @@ impl ReportRun {
         objections: &mut Vec<String>,
     ) -> Result<Vec<Cell>, Stop> {
         let block = self.engine.part(bench).rtl;
-        let reported = report(&*block, router, &ROUTER_SEEDS);
+        let directory = temporary::for_programs()?;
+        let reported = report(&*block, router, &ROUTER_SEEDS, directory.path());
         let (found, mut clocks) =
             reported.map_err(|error| Stop::Failed(one_line(&error.to_string())))?;
         if found.objections.any() {

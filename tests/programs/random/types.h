@@ -49,7 +49,8 @@ static MPI_Datatype around(MPI_Datatype old, int *items)
     MPI_Datatype made, olds[3] = {old, old, old};
     MPI_Aint span = span_of(old), places[3];
     int blocks[3], at[3], n = between(1, 3), block = between(1, 2), gap = draw(3);
-    int sizes[2], subsizes[2], starts[2], total = 0;
+    /* Displacements in bytes need not keep elements aligned. */
+    int sizes[2], subsizes[2], starts[2], total = 0, odd = draw(4);
     /* Blocks of elements whose extent is smaller than what they reach over, overlap. */
     int is_dense = extent_of(old) >= span && extent_of(old) > 0;
     if (!is_dense)
@@ -57,13 +58,13 @@ static MPI_Datatype around(MPI_Datatype old, int *items)
     for (int i = 0, next = 0; i < 3; i++) {
         blocks[i] = is_dense ? between(0, 2) : 1;
         at[i] = next;
-        places[i] = next * span;
+        places[i] = next * span + i * odd;
         next += blocks[i] + draw(2);
         total += i < n ? blocks[i] : 0;
     }
     switch (draw(is_dense ? 11 : 4)) {
     case 0:
-        MPI_Type_create_hvector(n, block, (block + gap) * span, old, &made);
+        MPI_Type_create_hvector(n, block, (block + gap) * span + odd, old, &made);
         *items = n * block;
         break;
     case 1:
@@ -75,7 +76,7 @@ static MPI_Datatype around(MPI_Datatype old, int *items)
         *items = total;
         break;
     case 3:
-        MPI_Type_create_hindexed_block(n, 1, (MPI_Aint[]){2 * span, 0, 5 * span}, old, &made);
+        MPI_Type_create_hindexed_block(n, 1, (MPI_Aint[]){2 * span + odd, 0, 5 * span}, old, &made);
         *items = n;
         break;
     case 4:

@@ -8,21 +8,50 @@ use std::path::{Path, PathBuf};
 /// The first bytes of a program or a library.
 const ELF: &[u8] = b"\x7fELF";
 
-/// The name of Open MPI's library among those that a program needs, as its file has it.
-const OPEN_MPI: &[u8] = b"\0libmpi.so.40\0";
+/// The library that a program was compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompiledFor {
+    /// Open MPI, whose interface is another one: the program would find that library, and each of
+    /// its ranks would be alone in its world.
+    OpenMpi,
+    /// MPICH with Fortran's module `mpi_f08`, whose entry points are in MPICH's own library for
+    /// Fortran: they unpack array descriptors, and make the calls of C.
+    ModuleF08,
+    /// Nothing else, as far as the file tells.
+    Other,
+}
+
+/// The names of Open MPI's libraries among those that a program needs: for C, and those for
+/// Fortran, which may be all that it names.
+const OPEN_MPI: [&[u8]; 3] = [
+    b"libmpi.so.40",
+    b"libmpi_mpifh.so.40",
+    b"libmpi_usempif08.so.40",
+];
 
 /// The reason why such a program cannot be run.
 pub const OF_OPEN_MPI: &str =
     "it was compiled for Open MPI; compile it with MPICH's mpicc or mpifort";
 
-/// Returns whether a program was compiled for Open MPI, whose interface is another one: it would
-/// find that library, and each of its ranks would be alone in its world.
-pub fn is_for_open_mpi(program: &OsStr) -> bool {
+/// The ends of names of that module's entry points, without and with a buffer.
+const MODULE_F08: [&[u8]; 2] = [b"_f08_", b"_f08ts_"];
+
+/// Returns the library that a program was compiled for.
+pub fn of(program: &OsStr) -> CompiledFor {
     // A program that cannot be read says so when it is started.
     let file = found(program).and_then(|path| fs::read(path).ok());
-    file.is_some_and(|file| {
-        file.starts_with(ELF) && file.windows(OPEN_MPI.len()).any(|name| name == OPEN_MPI)
-    })
+    let file = file.filter(|file| file.starts_with(ELF));
+    let mut compiled_for = CompiledFor::Other;
+    // Names have a 0 at their end, and another one before them.
+    for name in file.unwrap_or_default().split(|&byte| byte == 0) {
+        if OPEN_MPI.contains(&name) {
+            return CompiledFor::OpenMpi;
+        }
+        if MODULE_F08.iter().any(|end| name.ends_with(end)) {
+            compiled_for = CompiledFor::ModuleF08;
+        }
+    }
+    compiled_for
 }
 
 /// The file of a program: where it says, or the first of its name where programs are looked for.

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::ExitStatusExt;
+use std::num::NonZeroU64;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -13,19 +13,21 @@ use std::thread::{self, JoinHandle};
 
 use parking_lot::Mutex;
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, waitid, waitpid,
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, set_parent_process_death_signal,
+    waitid, waitpid,
 };
+use rustix::thread::set_current_timer_slack;
 use sme_mpi::abi::process::Services;
 use sme_mpi::abi::program::Part;
 use sme_mpi::error::{ErrorClass, Fault};
 use sme_mpi::file::Handover;
-use tempfile::TempDir;
 
+use super::interface::{self, CompiledFor};
+use super::library;
 use super::part::{Place, place};
 use super::process::RankProcess;
-use super::slots::slot::{FINALIZED, INITIALIZED, MEASURES};
+use super::slots::slot::{FINALIZED, INITIALIZED, IS_PATIENT, MEASURES};
 use super::slots::{Slots, wake_simulator};
-use super::{interface, library};
 
 /// A program, and how its processes are started.
 #[derive(Clone, Debug)]
@@ -90,8 +92,8 @@ pub struct Shared {
 #[derive(Debug)]
 struct Setting {
     start: Start,
-    /// The directory of the library.
-    library: PathBuf,
+    /// The directory of the libraries.
+    libraries: PathBuf,
 }
 
 #[derive(Debug, Default)]
@@ -220,6 +222,15 @@ fn when(reached: u32) -> &'static str {
     }
 }
 
+/// Lets the system end the process of a command when this one ends, even before its first call.
+#[allow(unsafe_code)]
+fn ends_with_this(command: &mut Command) {
+    let asks = || Ok(set_parent_process_death_signal(Some(Signal::KILL))?);
+    // SAFETY: between fork and exec the function makes one system call, and neither allocates nor
+    // waits for a lock.
+    unsafe { command.pre_exec(asks) };
+}
+
 /// A program whose process is to be started.
 #[derive(Clone, Copy, Debug)]
 struct Begins<'a> {
@@ -227,16 +238,19 @@ struct Begins<'a> {
     arguments: &'a [OsString],
     /// The directory, if it is not that of this program.
     directory: Option<&'a Path>,
+    /// The library that it was compiled for.
+    compiled_for: CompiledFor,
 }
 
 impl Shared {
     /// Starts the process of a rank, which has none.
     fn starts(self: &Arc<Self>, rank: u32, begins: Begins<'_>) -> io::Result<()> {
-        let Setting { start, library } = &self.setting;
+        let Setting { start, libraries } = &self.setting;
         let slot = self.slots.of(rank);
         self.slots.clear(rank);
-        slot.options
-            .store(u32::from(start.measures) * MEASURES, Relaxed);
+        let is_patient = self.slots.are_patient();
+        let options = u32::from(start.measures) * MEASURES + u32::from(is_patient) * IS_PATIENT;
+        slot.options.store(options, Relaxed);
         let mut command = Command::new(begins.program);
         command.args(begins.arguments);
         if let Some(directory) = begins.directory {
@@ -244,24 +258,18 @@ impl Shared {
         }
         let (name, value) = self.slots.variable(rank);
         command.env(name, value);
-        let paths = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-        let paths = std::iter::once(library.clone()).chain(std::env::split_paths(&paths));
-        let paths = std::env::join_paths(paths).map_err(io::Error::other)?;
-        command.env("LD_LIBRARY_PATH", paths);
-        if start.intercepts_clocks {
-            let mut all = library.join(library::CLOCKS).into_os_string();
-            if let Some(others) = std::env::var_os("LD_PRELOAD") {
-                all.push(":");
-                all.push(others);
-            }
-            command.env("LD_PRELOAD", all);
-        }
+        let clocks = start.intercepts_clocks;
+        library::lead(&mut command, libraries, begins.compiled_for, clocks)?;
         if rank > 0 || begins.directory.is_some() {
             command.stdin(Stdio::null());
         }
         if start.has_prefix {
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
         }
+        // A process has the slack of the thread that starts it. At the usual 50 us, one that sleeps
+        // for no time between two looks sleeps for long. If the slack stays, no harm is done.
+        let _ = set_current_timer_slack(Some(NonZeroU64::MIN));
+        ends_with_this(&mut command);
         let mut state = self.state.lock();
         if state.is_stopped {
             return Err(io::Error::other("the job has ended"));
@@ -344,6 +352,7 @@ impl Shared {
                 program: place.program.as_os_str(),
                 arguments: &place.arguments,
                 directory: Some(&place.directory),
+                compiled_for: place.compiled_for,
             };
             if let Err(error) = self.starts(rank, begins) {
                 let program = place.program.to_string_lossy().into_owned();
@@ -365,32 +374,25 @@ impl Shared {
 #[derive(Debug)]
 pub struct Processes {
     shared: Arc<Shared>,
-    /// The directory of the library, removed when the processes have ended.
-    _library: TempDir,
 }
 
 impl Processes {
-    /// Starts the processes of all ranks that have one from the beginning.
+    /// Starts the processes of all ranks that have one from the beginning. The libraries that they
+    /// load are laid down in the directory `libraries`.
     ///
     /// # Errors
     /// [`Wrong::NoProgram`]
-    pub fn start(start: &Start) -> Result<Self, Wrong> {
+    pub fn start(start: &Start, libraries: &Path) -> Result<Self, Wrong> {
         let program = start.command.first().cloned().unwrap_or_default();
         let failed = |error: io::Error| Wrong::NoProgram {
             program: program.to_string_lossy().into_owned(),
             why: error.to_string(),
         };
-        if interface::is_for_open_mpi(&program) {
+        let compiled_for = interface::of(&program);
+        if compiled_for == CompiledFor::OpenMpi {
             return Err(failed(io::Error::other(interface::OF_OPEN_MPI)));
         }
-        let library = library::laid_down().map_err(failed)?;
-        // The loader takes these for the ends of names in LD_PRELOAD.
-        let ends_name = |byte: &u8| b" :".contains(byte);
-        if start.intercepts_clocks && library.path().as_os_str().as_bytes().iter().any(ends_name) {
-            let why = "--intercept-clocks needs a directory for temporary files (TMPDIR) without \
-                       spaces and colons in its name";
-            return Err(failed(io::Error::other(why)));
-        }
+        library::lay_down(libraries).map_err(failed)?;
         let slots = Slots::new(start.universe).map_err(failed)?;
         let state = State {
             running: vec![None; start.universe as usize],
@@ -404,20 +406,18 @@ impl Processes {
             watchers: Mutex::default(),
             setting: Setting {
                 start: start.clone(),
-                library: library.path().to_owned(),
+                libraries: libraries.to_owned(),
             },
             services: Services::default(),
             handover: Handover::default(),
         });
         // The processes that have been started are ended when this is dropped.
-        let processes = Self {
-            shared,
-            _library: library,
-        };
+        let processes = Self { shared };
         let begins = Begins {
             program: &program,
             arguments: start.command.get(1..).unwrap_or_default(),
             directory: None,
+            compiled_for,
         };
         for rank in 0..start.ranks {
             processes.shared.starts(rank, begins).map_err(failed)?;

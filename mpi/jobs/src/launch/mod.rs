@@ -19,6 +19,7 @@ mod part;
 mod process;
 mod slots;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use sme_mpi::abi::program::Program;
@@ -51,18 +52,20 @@ pub enum Failed {
     Simulation(#[from] Error),
 }
 
-/// Runs a program on the machine of `job`, which has the ranks of the universe of `start`.
+/// Runs a program on the machine of `job`, which has the ranks of the universe of `start`. The
+/// empty directory `libraries` takes what its processes load; the caller removes it.
 ///
 /// # Errors
 /// [`Failed`]
 pub fn run(
     job: &Job,
     start: &Start,
+    libraries: &Path,
     compute: Compute,
     observe: Observe,
 ) -> Result<Observed, Failed> {
     job.check()?;
-    let processes = Processes::start(start)?;
+    let processes = Processes::start(start, libraries)?;
     let shared = Arc::clone(processes.shared());
     let begin = start.ranks;
     let ran = job.run_mpi(observe, move |mpi, _| {

@@ -10,7 +10,8 @@ use rustix::fs::{Access, access};
 use sme_mpi::abi::program::Part;
 use sme_mpi::error::{ErrorClass, Fault};
 
-use super::{files, interface};
+use super::files;
+use super::interface::{self, CompiledFor};
 
 /// A part, as it is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub struct Place {
     pub arguments: Vec<OsString>,
     /// The directory in which its processes begin.
     pub directory: PathBuf,
+    /// The library that it was compiled for.
+    pub compiled_for: CompiledFor,
 }
 
 /// The place of a part that the process of this number has started. Relative paths begin at the
@@ -48,7 +51,8 @@ pub fn place(by: u32, part: &Part) -> Result<Place, Fault> {
     let is_program = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
     let program = candidates.find(is_program);
     let program = program.ok_or_else(|| wrong("there is no such program"))?;
-    if interface::is_for_open_mpi(program.as_os_str()) {
+    let compiled_for = interface::of(program.as_os_str());
+    if compiled_for == CompiledFor::OpenMpi {
         return Err(wrong(interface::OF_OPEN_MPI));
     }
     if !directory.is_dir() {
@@ -59,6 +63,7 @@ pub fn place(by: u32, part: &Part) -> Result<Place, Fault> {
         program,
         arguments: arguments.collect(),
         directory,
+        compiled_for,
     })
 }
 

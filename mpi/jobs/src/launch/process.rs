@@ -9,7 +9,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use sme_mpi::abi::facts::Interface;
 use sme_mpi::abi::process::Services;
-use sme_mpi::abi::program::{Asked, Beside, Gone, Heard, Part, Program};
+use sme_mpi::abi::program::{Asked, Beside, Gone, Heard, Looks, Part, Program};
 use sme_mpi::buffer::Outside;
 use sme_mpi::error::{ErrorClass, Fault};
 use sme_mpi::file::{Directory, Handover, Mode, Storage};
@@ -18,8 +18,8 @@ use super::elsewhere::Watch;
 use super::files;
 use super::job::Shared;
 use super::slots::slot::{
-    CALLS, COMPUTES, FINALIZED, INITIALIZED, INVOKES, MOST_ARGUMENTS, MPICH, READS_CLOCK, RETURNED,
-    RETURNS, STANDARD, Slot,
+    CALLS, COMPUTES, FINALIZED, INITIALIZED, INVOKES, MOST_ARGUMENTS, MPICH, NO_ARGUMENT,
+    READS_CLOCK, RETURNED, RETURNS, STANDARD, Slot,
 };
 use super::slots::{Turn, pass, wait};
 
@@ -39,6 +39,8 @@ pub struct RankProcess {
 struct Elsewhere {
     watch: Watch,
     is_there: bool,
+    /// The looks that it had made by itself.
+    looks: u32,
 }
 
 /// The time for which the simulator sleeps before it looks whether a process is still there, and
@@ -90,6 +92,7 @@ impl RankProcess {
 
     fn asked(&self) -> Asked {
         let slot = self.slot;
+        slot.looks_left.store(0, Relaxed);
         let number = slot.number.load(Relaxed);
         let values: [u64; MOST_ARGUMENTS] =
             std::array::from_fn(|place| slot.values[place].load(Relaxed));
@@ -102,6 +105,7 @@ impl RankProcess {
                 _ => None,
             },
             computed_ns: slot.computed_ns.load(Relaxed),
+            looks: slot.looks.swap(0, Relaxed),
         }
     }
 
@@ -195,6 +199,11 @@ impl Program for RankProcess {
                 elsewhere.is_there = false;
                 return Ok(Some(self.asked()));
             }
+            // One that makes looks by itself waits for their outcome.
+            let looks = self.slot.looks.load(Relaxed);
+            if std::mem::replace(&mut elsewhere.looks, looks) != looks {
+                continue;
+            }
             elsewhere.is_there = elsewhere.watch.looks(self.number());
             if elsewhere.is_there {
                 let rank = self.rank;
@@ -205,6 +214,21 @@ impl Program for RankProcess {
                 return Ok(None);
             }
         }
+    }
+
+    fn lets_look(&self, looks: &Looks) {
+        let slot = self.slot;
+        for (place, [at, number]) in slot.looks_write.iter().enumerate() {
+            let write = looks.writes.get(place);
+            let (argument, value) =
+                write.map_or((NO_ARGUMENT, 0), |&(at, number)| (at as u32, number));
+            at.store(argument, Relaxed);
+            number.store(value as u32, Relaxed);
+        }
+        let (place, bytes) = looks.requests.unwrap_or((NO_ARGUMENT as usize, 0));
+        slot.looks_for.store(place as u32, Relaxed);
+        slot.looks_for_bytes.store(bytes as u32, Relaxed);
+        slot.looks_left.store(looks.most, Relaxed);
     }
 
     fn answer(&self, result: u64) {

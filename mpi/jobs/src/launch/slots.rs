@@ -21,6 +21,8 @@ use slot::{PROCESS, SIMULATOR, SLOT_BYTES, Slot, VARIABLE};
 pub struct Slots {
     memory: std::os::fd::OwnedFd,
     slots: Vec<&'static Slot>,
+    /// Whether this computer has a processor for each process, and one for the simulator.
+    are_patient: bool,
 }
 
 impl Slots {
@@ -44,7 +46,17 @@ impl Slots {
             unsafe { &*at.cast::<Slot>() }
         };
         let slots = (0..ranks).map(slot).collect();
-        Ok(Self { memory, slots })
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Self {
+            memory,
+            slots,
+            are_patient: (ranks as usize) < processors,
+        })
+    }
+
+    /// Returns whether processes may look at their turn for long before they sleep.
+    pub fn are_patient(&self) -> bool {
+        self.are_patient
     }
 
     /// The slot of a rank.
@@ -65,6 +77,8 @@ impl Slots {
             &slot.interface,
             &slot.options,
             &slot.state,
+            &slot.looks_left,
+            &slot.looks,
         ];
         for word in words {
             word.store(0, Relaxed);

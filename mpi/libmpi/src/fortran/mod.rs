@@ -11,9 +11,11 @@
 //! * `attributes`: attributes, whose values are numbers in Fortran.
 //! * `spawn`: calls that start processes.
 //! * `functions`: functions that programs name, and those of MPICH's modules.
+//! * `f08`: what MPICH's library for the module `mpi_f08` needs.
 //! * the rest is generated from `mpi/facts/calls.txt`.
 
 mod attributes;
+mod f08;
 mod functions;
 mod own;
 mod spawn;
@@ -27,6 +29,8 @@ mod generated {
 }
 
 use std::sync::atomic::{AtomicI32, AtomicU8};
+
+use crate::own::{UNWEIGHTED, WEIGHTS_EMPTY};
 
 /// The number that stands for none (MPI_UNDEFINED).
 const UNDEFINED: i32 = -32766;
@@ -73,8 +77,8 @@ fn place(at: usize) -> usize {
         (second + 20, 0),
         (texts, 0),
         (texts + 1, 0),
-        ((&raw const mpifcmb5_) as usize, 10),
-        ((&raw const mpifcmb9_) as usize, 11),
+        ((&raw const mpifcmb5_) as usize, UNWEIGHTED),
+        ((&raw const mpifcmb9_) as usize, WEIGHTS_EMPTY),
     ];
     let known = known.iter().find(|(address, _)| *address == at);
     known.map_or(at, |&(_, value)| value)

@@ -128,7 +128,7 @@ entries! {
 
     /// MPI_Grequest_start.
     mpi_grequest_start_ pmpi_grequest_start_(query, free, cancel, extra, request, error) {
-        let functions = Functions { query, free, cancel, extra: word(extra) };
+        let functions = Functions { query, free, cancel, extra };
         let functions = Box::into_raw(Box::new(functions));
         let all = [asked as *const (), freed as *const (), cancelled as *const ()];
         let [query, free, cancel] = all.map(|function| function as usize);
@@ -171,15 +171,16 @@ struct Functions {
     query: usize,
     free: usize,
     cancel: usize,
+    /// The address of the program's variable: a function may change it, as with MPICH and Open MPI.
     extra: usize,
 }
 
 extern "C" fn asked(functions: &Functions, status: usize) -> i32 {
-    type Query = extern "C" fn(&usize, usize, &mut i32);
+    type Query = extern "C" fn(usize, usize, &mut i32);
     // SAFETY: the program has given the address of such a subroutine.
     let query = unsafe { std::mem::transmute::<usize, Query>(functions.query) };
     let mut error = 0;
-    query(&functions.extra, status, &mut error);
+    query(functions.extra, status, &mut error);
     error
 }
 
@@ -187,19 +188,19 @@ extern "C" fn freed(functions: *mut Functions) -> i32 {
     // SAFETY: the address is that of a box which the start of the request has let go; this function
     // is called once, and no other one after it.
     let functions = unsafe { Box::from_raw(functions) };
-    type Free = extern "C" fn(&usize, &mut i32);
+    type Free = extern "C" fn(usize, &mut i32);
     // SAFETY: the program has given the address of such a subroutine.
     let free = unsafe { std::mem::transmute::<usize, Free>(functions.free) };
     let mut error = 0;
-    free(&functions.extra, &mut error);
+    free(functions.extra, &mut error);
     error
 }
 
 extern "C" fn cancelled(functions: &Functions, is_complete: i32) -> i32 {
-    type Cancel = extern "C" fn(&usize, &i32, &mut i32);
+    type Cancel = extern "C" fn(usize, &i32, &mut i32);
     // SAFETY: the program has given the address of such a subroutine.
     let cancel = unsafe { std::mem::transmute::<usize, Cancel>(functions.cancel) };
     let mut error = 0;
-    cancel(&functions.extra, &is_complete, &mut error);
+    cancel(functions.extra, &is_complete, &mut error);
     error
 }

@@ -273,6 +273,10 @@ impl<'m, C: Channel> Window<'m, C> {
                 if self.sync == Synchronization::Immediate {
                     mpi.progress().await;
                 }
+                if messages.has_own() {
+                    let no_own = || (!messages.has_own()).then_some(());
+                    driver::until(mpi.device(), &mpi.channel, site, no_own).await;
+                }
                 let launch = |request| Launch::new(Start::Begun(request), Landing::Whole(received));
                 Ok(request.map(launch))
             }
