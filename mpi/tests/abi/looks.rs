@@ -9,7 +9,7 @@ use sme_mpi::abi::program::{Asked, Beside};
 use sme_mpi::abi::{Compute, serve};
 use sme_mpi::channel::Channel;
 use sme_mpi::rank::Mpi;
-use sme_mpi::wires::{Setting, run};
+use sme_mpi::wires::{RUNS, Setting, run_with};
 
 use super::script::{BASE, Makes, Script, asked, number};
 
@@ -38,6 +38,8 @@ struct Case {
     then: Option<&'static str>,
     calls_before: usize,
     seed: u64,
+    /// The one of [`RUNS`].
+    run: usize,
 }
 
 /// The experience of the program of rank 0.
@@ -114,7 +116,7 @@ impl Case {
             seed: self.seed,
         };
         // Without a call of MPI_Finalize the message of rank 1 may be left.
-        let _ = run(2, setting, |wire| {
+        let _ = run_with(2, setting, RUNS[self.run], |wire| {
             let rank = wire.rank();
             let mut begins = self.begins(rank).into_iter();
             let seen = Arc::clone(&seen);
@@ -164,9 +166,9 @@ fn cases() -> impl Strategy<Value = Case> {
     let look = prop::sample::select(LOOKS.to_vec());
     let requests = prop_oneof![20 => 1..4_usize, 1 => Just(MANY)];
     let then = prop::sample::select(vec![None, Some("Cancel"), Some("Request_free")]);
-    let numbers = (1..400_usize, 0..300_usize, any::<u64>());
+    let numbers = (1..400_usize, 0..300_usize, any::<u64>(), 0..RUNS.len());
     (interface, look, requests, then, numbers).prop_map(
-        |(interface, look, requests, then, (most, calls_before, seed))| Case {
+        |(interface, look, requests, then, (most, calls_before, seed, run))| Case {
             interface,
             look,
             requests,
@@ -174,12 +176,13 @@ fn cases() -> impl Strategy<Value = Case> {
             then,
             calls_before,
             seed,
+            run,
         },
     )
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
     fn looks_made_alone_take_their_time(case in cases()) {
@@ -208,6 +211,7 @@ fn looks_that_are_not_told_of_are_found_out() {
         then: None,
         calls_before: 300,
         seed: 1,
+        run: 0,
     };
     let (asks, untold) = (case.sees(Makes::None), case.sees(Makes::Untold));
     assert!(asks.has_found && untold.has_found);
@@ -227,6 +231,7 @@ fn a_process_takes_the_time_of_the_looks_that_it_may_have_made() {
         then: Some("Cancel"),
         calls_before: 50_000,
         seed: 1,
+        run: 0,
     };
     let (asks, claims) = (case.sees(Makes::None), case.sees(Makes::Claimed));
     assert_eq!((asks.looks, asks.has_found), (320, false));
