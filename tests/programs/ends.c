@@ -4,12 +4,35 @@
 #include <string.h>
 #include <unistd.h>
 
+/* An operation that gives up. */
+static void gives_up(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    MPI_Abort(MPI_COMM_WORLD, 9);
+}
+
+/* An error handler that makes the mistake again. */
+static void repeats(MPI_Comm *comm, int *code, ...)
+{
+    MPI_Send(code, 1, MPI_INT, 99, 0, *comm);
+}
+
+/* An operation that performs itself. */
+static MPI_Op itself;
+
+static void performs_itself(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    MPI_Reduce_local(in, inout, *count, *type, itself);
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "";
     int rank;
     MPI_Datatype type;
     MPI_Comm children;
+    MPI_Op op;
+    MPI_Errhandler handler;
+    int other = 0;
     if (!strcmp(how, "early"))
         return 0;
     MPI_Init(&argc, &argv);
@@ -20,6 +43,19 @@ int main(int argc, char **argv)
     if (rank == 1) {
         if (!strcmp(how, "abort"))
             MPI_Abort(MPI_COMM_WORLD, 7);
+        if (!strcmp(how, "operation")) {
+            MPI_Op_create(gives_up, 1, &op);
+            MPI_Reduce_local(&rank, &other, 1, MPI_INT, op);
+        }
+        if (!strcmp(how, "handler")) {
+            MPI_Comm_create_errhandler(repeats, &handler);
+            MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+            MPI_Send(&rank, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
+        }
+        if (!strcmp(how, "itself")) {
+            MPI_Op_create(performs_itself, 1, &itself);
+            MPI_Reduce_local(&rank, &other, 1, MPI_INT, itself);
+        }
         if (!strcmp(how, "crash"))
             abort();
         if (!strcmp(how, "exit"))

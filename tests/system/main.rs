@@ -23,6 +23,8 @@ mod deaths;
 #[cfg(target_os = "linux")]
 mod differential;
 mod documents;
+#[cfg(target_os = "linux")]
+mod ends;
 mod engines;
 mod estimators;
 mod examples;
@@ -36,8 +38,6 @@ mod help;
 mod hpl;
 mod ideal;
 mod insight;
-#[cfg(target_os = "linux")]
-mod interrupted;
 mod latency;
 mod lending;
 mod lines;

@@ -51,6 +51,7 @@ pub fn directory() -> &'static Path {
 pub fn compiled(source: &str) -> Option<PathBuf> {
     let language = match source.rsplit_once('.') {
         Some((_, "c")) => "mpicc",
+        Some((_, "cc")) => "mpicxx",
         _ => "mpif90",
     };
     let Some(compiler) = compiler(language) else {
@@ -163,43 +164,6 @@ fn processes_start_others() {
     }
 }
 
-/// The ends of processes that others have started.
-#[test]
-fn the_ends_of_later_processes_are_clear() {
-    let Some(program) = compiled("ends.c") else {
-        return;
-    };
-    let ends = program.display().to_string();
-    for (wanted, status, says) in [
-        (vec!["/bin/true"], 1, "in MPI_Comm_spawn at "),
-        (
-            vec!["/bin/false"],
-            1,
-            " ended with status 1 before MPI_Init\n",
-        ),
-        (
-            vec![&ends, "crash"],
-            1,
-            "sme: rank 3 was ended by SIGABRT\n",
-        ),
-        (vec![&ends, "abort"], 1, "sme: rank 3: MPI_Abort with 7\n"),
-        (
-            vec!["./none"],
-            1,
-            "sme: rank 0: MPI_Comm_spawn: command: ./none: there is no such program \
-             (MPI_ERR_SPAWN)\n",
-        ),
-        (vec![&ends, "well"], 0, "sme: 2 of 4 ranks on scc: "),
-    ] {
-        let arguments = [&["spawn"], &wanted[..]].concat();
-        let flags = "--machine scc -n 2 --universe 4";
-        let output = run(flags, &program, &arguments);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(status), "{wanted:?}: {said}");
-        assert!(said.contains(says), "{wanted:?}: {said}");
-    }
-}
-
 /// The programs write into a directory of their own, and leave nothing there.
 #[test]
 fn files_give_what_they_must() {
@@ -242,6 +206,25 @@ fn mistakes_are_told() {
     for machine in ["scc", "sme-prototype"] {
         let lines = lines(&format!("--machine {machine} -n 2"), &program);
         assert_eq!(lines, ["mistakes: told"], "{machine}");
+    }
+}
+
+/// Functions of the program's that calls call, in C and in C++.
+#[test]
+fn functions_of_programs_get_what_they_must() {
+    for (source, last) in [
+        ("callbacks.c", "callbacks: right"),
+        ("bindings.cc", "bindings: right"),
+    ] {
+        let Some(program) = compiled(source) else {
+            return;
+        };
+        for machine in MACHINES {
+            for ranks in [1, 4] {
+                let lines = lines(&format!("--machine {machine} -n {ranks}"), &program);
+                assert_eq!(lines, [last], "{source} on {machine}");
+            }
+        }
     }
 }
 
@@ -392,77 +375,6 @@ fn clocks_are_intercepted_or_refused() {
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("(TMPDIR) without spaces"), "{said}");
     assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
-}
-
-#[test]
-fn a_program_that_sleeps_for_too_long_is_ended() {
-    let Some(program) = compiled("declared.c") else {
-        return;
-    };
-    let output = run("-n 2 --compute declared", &program, &["1e30"]);
-    assert_eq!(output.status.code(), Some(1));
-    let said = text(&output.stderr);
-    assert!(
-        said.contains("the program computes or sleeps for more than"),
-        "{said}"
-    );
-}
-
-#[test]
-fn every_end_is_clear() {
-    let Some(program) = compiled("ends.c") else {
-        return;
-    };
-    for (how, status, says) in [
-        ("abort", 1, "sme: rank 1: MPI_Abort with 7\n"),
-        ("crash", 1, "sme: rank 1 was ended by SIGABRT\n"),
-        ("exit", 1, "sme: rank 1 ended with status 3\n"),
-        (
-            "silent",
-            1,
-            "sme: rank 1 ended without a call of MPI_Finalize\n",
-        ),
-        (
-            "exec",
-            1,
-            "sme: rank 1 ended without a call of MPI_Finalize\n",
-        ),
-        (
-            "error",
-            1,
-            "sme: rank 1: MPI_Send: dest: there is no rank 99 among 3 (MPI_ERR_RANK)\n",
-        ),
-        (
-            "huge",
-            1,
-            "sme: rank 1: MPI_Send: buf: there are no 17179869176 bytes at address",
-        ),
-        (
-            "wild",
-            1,
-            "sme: rank 1: MPI_Send: buf: there are no 4 bytes at address 0x8",
-        ),
-        (
-            "null",
-            1,
-            "sme: rank 1: MPI_Comm_size: a null pointer (MPI_ERR_ARG)",
-        ),
-        (
-            "handle",
-            1,
-            "sme: rank 1: MPI_Barrier: 0x3039 is no communicator (MPI_ERR_COMM)",
-        ),
-        ("type", 1, "sme: rank 1: MPI_Type_vector: "),
-        ("deadlock", 1, "in MPI_Recv from rank 0"),
-        ("fork", 0, "sme mpi: a forked process makes a call"),
-        ("early", 0, "3 ranks on sme-prototype: 0 messages"),
-        ("well", 0, "3 ranks on sme-prototype: "),
-    ] {
-        let output = run("-n 3", &program, &[how]);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(status), "{how}: {said}");
-        assert!(said.contains(says), "{how}: {said}");
-    }
 }
 
 #[test]

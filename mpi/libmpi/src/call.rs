@@ -100,13 +100,13 @@ fn make(number: u32, arguments: &[usize]) -> u64 {
 /// Calls the function that the simulator wants called.
 fn invoke(slot: &Slot) -> u64 {
     let values: [u64; MOST_ARGUMENTS] = std::array::from_fn(|i| slot.values[i].load(Relaxed));
-    let [a, b, c, d, e, f, ..] = values;
+    let [a, b, c, d, e, f, g, h, ..] = values;
     let address = slot.function.load(Relaxed) as usize;
-    type Function = extern "C" fn(u64, u64, u64, u64, u64, u64) -> u64;
-    // SAFETY: the address is one that the program gave the library for a function with at most six
-    // arguments, all of them words or addresses; it leaves alone what it does not take.
+    type Function = extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64) -> u64;
+    // SAFETY: the address is one that the program gave the library for a function with at most
+    // eight arguments, all of them words or addresses; it leaves alone what it does not take.
     let function = unsafe { mem::transmute::<usize, Function>(address) };
-    function(a, b, c, d, e, f)
+    function(a, b, c, d, e, f, g, h)
 }
 
 /// Gives the simulator the turn, and waits until it comes back. The time that the program has

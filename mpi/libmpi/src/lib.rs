@@ -8,6 +8,7 @@
 //! * `looks`: the looks of a program that the process makes by itself.
 //! * `clock`: the clock that programs read in place of the system's.
 //! * `own`: the few calls that need no simulator, and the names of data.
+//! * `cxx`: the functions of MPICH's that its library for C++ calls.
 //! * `entries`: all other entry points, generated from `mpi/facts/calls.txt`.
 //! * `fortran`: the entry points for Fortran.
 //!
@@ -16,6 +17,7 @@
 
 pub mod call;
 mod clock;
+pub mod cxx;
 mod entries {
     include!(concat!(env!("OUT_DIR"), "/entries.rs"));
 }

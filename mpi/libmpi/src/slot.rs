@@ -42,6 +42,17 @@ pub const COMPUTES: u32 = u32::MAX;
 /// and reads a clock, in nanoseconds.
 pub const READS_CLOCK: u32 = u32::MAX - 1;
 
+/// The number of a call that is not MPI's: an operation, by its handle, is performed by a function
+/// that is given the program's own as its last argument.
+pub const OPERATION_BY: u32 = u32::MAX - 2;
+
+/// The same for an error handler.
+pub const HANDLER_BY: u32 = u32::MAX - 3;
+
+/// The same for the key of attributes, by its number, with a function that copies and one that
+/// deletes.
+pub const KEY_BY: u32 = u32::MAX - 4;
+
 /// MPICH's interface.
 pub const MPICH: u32 = 0;
 
@@ -95,7 +106,7 @@ pub struct Slot {
     /// The addresses of `malloc` and `free`.
     pub memory: [AtomicU64; 2],
     /// Words that the simulator fills and functions of the program's are given the address of.
-    pub scratch: [AtomicU64; 64],
+    pub scratch: [AtomicU64; 128],
     /// The address of [`Self::scratch`] in the process.
     pub scratch_at: AtomicU64,
     /// The calls like the last one that the process may make by itself: looks that find nothing.

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::arguments::Arguments;
+use super::callback::Function;
 use super::facts::Interface;
 use super::objects::{Bearer, Key, Object, Objects, no_such};
 use super::program::place;
@@ -17,8 +18,9 @@ use crate::error::ErrorClass;
 /// The function of the standard interface whose value duplicates share (MPI_COMM_DUP_FN).
 const SHARES: u64 = 1;
 
-/// A function that an attribute's key has, with its arguments.
-type Function<const N: usize> = (u64, [u64; N]);
+/// The kind of value that an attribute has, for a function that calls that of the program: an
+/// address.
+const ADDRESS: u64 = 0;
 
 /// The copy of an attribute.
 enum Copy {
@@ -27,7 +29,7 @@ enum Copy {
     /// A duplicate has the same value.
     Same,
     /// A function says what it has.
-    Asks(Function<6>),
+    Asks(Function),
 }
 
 impl<C: Channel> Server<'_, C> {
@@ -107,9 +109,15 @@ impl Rank {
             0 => Copy::None,
             SHARES if self.interface == Interface::Standard => Copy::Same,
             function => {
-                let at = self.program.scratch(place::COPY, &[value, 0]);
-                let arguments = [handle, number as u64, key.extra, value, at, at + 8];
-                Copy::Asks((function, arguments))
+                let at = self.gives(&[value, 0]);
+                let (about, extra, copy) = ([handle, number as u64], key.extra, [at, at + 8]);
+                Copy::Asks(match key.by {
+                    None => (function, [&about[..], &[extra, value], &copy].concat()),
+                    Some([by, _]) => {
+                        let rest = [extra, ADDRESS, value];
+                        (by, [&[function], &about[..], &rest, &copy].concat())
+                    }
+                })
             }
         }
     }
@@ -117,18 +125,20 @@ impl Rank {
     /// The copy that a function has told of, if it wants one.
     fn copied(&self, code: u64, number: i64) -> Result<Option<(i64, u64)>, Failure> {
         match code as i32 {
-            0 if self.program.scratched(place::COPY + 1) as u32 != 0 => {
-                Ok(Some((number, self.program.scratched(place::COPY))))
-            }
+            0 if self.given(1) as u32 != 0 => Ok(Some((number, self.given(0)))),
             0 => Ok(None),
             code => Err(Failure::Code(code)),
         }
     }
 
     /// The function that is told of the end of an attribute.
-    fn deletion(&self, handle: u64, number: i64, value: u64) -> Option<Function<4>> {
+    fn deletion(&self, handle: u64, number: i64, value: u64) -> Option<Function> {
         let key = self.key(number).filter(|key| key.delete != 0)?;
-        Some((key.delete, [handle, number as u64, value, key.extra]))
+        let (function, extra, number) = (key.delete, key.extra, number as u64);
+        Some(match key.by {
+            None => (function, vec![handle, number, value, extra]),
+            Some([_, by]) => (by, vec![function, handle, number, ADDRESS, value, extra]),
+        })
     }
 
     /// The attributes of a duplicate of a datatype: see [`Server::copies`].
@@ -189,6 +199,7 @@ impl Rank {
                     copy,
                     delete,
                     extra,
+                    by: None,
                     is_freed: false,
                 };
                 let number = self.objects.lock().new_key(key);

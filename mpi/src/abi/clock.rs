@@ -23,10 +23,10 @@ impl<C: Channel> Server<'_, C> {
     }
 
     /// Performs a call that is not MPI's.
-    pub(super) async fn beside(&mut self, call: Beside, compute: Compute) -> Ended {
+    pub(super) async fn beside(&mut self, call: Beside) -> Ended {
         match call {
             Beside::Computes(seconds) => {
-                if compute == Compute::Declared {
+                if self.compute == Compute::Declared {
                     self.passes(picoseconds(seconds)).await?;
                 }
                 SUCCESS
@@ -34,6 +34,10 @@ impl<C: Channel> Server<'_, C> {
             Beside::ReadsClock(sleep_ns) => {
                 self.passes(sleep_ns.saturating_mul(1000)).await?;
                 Ok((self.clock_s().await * 1e9).round() as u64)
+            }
+            Beside::CallsBy(by) => {
+                self.rank.calls_by(by);
+                SUCCESS
             }
         }
     }

@@ -1,8 +1,10 @@
 //! Beginning and end, times, versions, names.
 
+use std::sync::Arc;
+
 use super::arguments::Arguments;
 use super::facts::Interface;
-use super::rank::{Ended, Failure, SUCCESS};
+use super::rank::{Ended, Failure, Rank, SUCCESS};
 use super::server::Server;
 use crate::channel::Channel;
 use crate::error::ErrorClass;
@@ -62,96 +64,16 @@ impl<C: Channel> Server<'_, C> {
                 a.skip();
                 let required = a.number();
                 let most = a.interface().constant("THREAD_SERIALIZED");
-                self.initialize(required.min(most)).await?;
+                let threads = required.min(most);
+                self.initialize(threads).await?;
                 let provided = a.out();
-                a.put(provided, self.threads)?;
+                a.put(provided, threads)?;
                 SUCCESS
             }
             "Finalize" => self.finalize().await,
-            "Query_thread" => {
-                let provided = a.out();
-                a.put(provided, self.threads)?;
-                SUCCESS
-            }
-            "Is_thread_main" => {
-                let flag = a.out();
-                a.put(flag, 1)?;
-                SUCCESS
-            }
-            "Abort" => {
-                a.skip();
-                let status = a.number() as i32;
-                let why = format!("MPI_Abort with {status}");
-                self.rank.program.abort(status, why);
-                Err(Failure::Gone)
-            }
             "Wtime" => Ok(self.clock_s().await.to_bits()),
-            "Wtick" => Ok(TICK_S.to_bits()),
-            "Get_version" => {
-                let (version, subversion) = VERSIONS[a.interface() as usize];
-                let (first, second) = (a.out(), a.out());
-                a.put(first, version)?;
-                a.put(second, subversion)?;
-                SUCCESS
-            }
-            "Get_library_version" => {
-                let text = concat!("sme ", env!("CARGO_PKG_VERSION"));
-                self.name(a, text, "MAX_LIBRARY_VERSION_STRING")
-            }
-            "Get_processor_name" => {
-                let channel = self.mpi.channel();
-                let node = channel.rank() / channel.per_node().max(1);
-                let text = processor("node", node);
-                self.name(a, &text, "MAX_PROCESSOR_NAME")
-            }
-            "Abi_get_version" => {
-                // Of the standard's interface; -1 in another one (MPI-5.0, Sec. 20.2).
-                let (major, minor) = match a.interface() {
-                    Interface::Mpich => (-1, -1),
-                    Interface::Standard => (1, 0),
-                };
-                let (first, second) = (a.out(), a.out());
-                a.put(first, major)?;
-                a.put(second, minor)?;
-                SUCCESS
-            }
-            "Get_hw_resource_info" => {
-                self.rank.gives_info(a, Info::new())?;
-                SUCCESS
-            }
-            "Abi_get_info" => {
-                let mut info = Info::new();
-                for name in ["mpi_aint_size", "mpi_count_size", "mpi_offset_size"] {
-                    info.set(name, "8")?;
-                }
-                self.rank.gives_info(a, info)?;
-                SUCCESS
-            }
-            "Abi_get_fortran_info" => {
-                let mut info = Info::new();
-                for (name, bytes) in FORTRAN {
-                    info.set(name, &bytes.to_string())?;
-                }
-                let of = a.interface();
-                for name in OPTIONAL {
-                    let handle = of.handle(&name.to_uppercase());
-                    let is_there = self.rank.objects.lock().types.contains_key(&handle);
-                    let key = format!("mpi_{name}_supported");
-                    info.set(&key, &is_there.to_string())?;
-                }
-                self.rank.gives_info(a, info)?;
-                SUCCESS
-            }
-            _ => self.rank.unsupported(a),
+            _ => self.rank.of_environment(a),
         }
-    }
-
-    fn name(&self, a: &mut Arguments<'_>, text: &str, room: &str) -> Ended {
-        let room = a.interface().constant(room) as usize;
-        let (address, length) = (a.address(), a.out());
-        let bytes = self.rank.put_string(address, text, room)?;
-        a.put(length, bytes as i64)?;
-        SUCCESS
     }
 
     async fn initialize(&mut self, threads: i64) -> Ended {
@@ -161,7 +83,7 @@ impl<C: Channel> Server<'_, C> {
         }
         self.meets_parent().await?;
         self.is_initialized = true;
-        self.threads = threads;
+        self.rank.objects.lock().threads = threads;
         self.rank.program.is_initialized();
         SUCCESS
     }
@@ -182,6 +104,96 @@ impl<C: Channel> Server<'_, C> {
         self.mpi.finalize().await?;
         self.is_finalized = true;
         self.rank.program.is_finalized();
+        SUCCESS
+    }
+}
+
+impl Rank {
+    /// Those of these calls that need neither other ranks nor a clock.
+    pub(super) fn of_environment(self: &Arc<Self>, a: &mut Arguments<'_>) -> Ended {
+        match a.call.name {
+            "Query_thread" => {
+                let provided = a.out();
+                let threads = self.objects.lock().threads;
+                a.put(provided, threads)?;
+                SUCCESS
+            }
+            "Is_thread_main" => {
+                let flag = a.out();
+                a.put(flag, 1)?;
+                SUCCESS
+            }
+            "Abort" => {
+                a.skip();
+                let status = a.number() as i32;
+                let why = format!("MPI_Abort with {status}");
+                self.program.abort(status, why);
+                Err(Failure::Gone)
+            }
+            "Wtick" => Ok(TICK_S.to_bits()),
+            "Get_version" => {
+                let (version, subversion) = VERSIONS[a.interface() as usize];
+                let (first, second) = (a.out(), a.out());
+                a.put(first, version)?;
+                a.put(second, subversion)?;
+                SUCCESS
+            }
+            "Get_library_version" => {
+                let text = concat!("sme ", env!("CARGO_PKG_VERSION"));
+                self.name(a, text, "MAX_LIBRARY_VERSION_STRING")
+            }
+            "Get_processor_name" => {
+                let node = self.objects.lock().node;
+                let text = processor("node", node);
+                self.name(a, &text, "MAX_PROCESSOR_NAME")
+            }
+            "Abi_get_version" => {
+                // Of the standard's interface; -1 in another one (MPI-5.0, Sec. 20.2).
+                let (major, minor) = match a.interface() {
+                    Interface::Mpich => (-1, -1),
+                    Interface::Standard => (1, 0),
+                };
+                let (first, second) = (a.out(), a.out());
+                a.put(first, major)?;
+                a.put(second, minor)?;
+                SUCCESS
+            }
+            "Get_hw_resource_info" => {
+                self.gives_info(a, Info::new())?;
+                SUCCESS
+            }
+            "Abi_get_info" => {
+                let mut info = Info::new();
+                for name in ["mpi_aint_size", "mpi_count_size", "mpi_offset_size"] {
+                    info.set(name, "8")?;
+                }
+                self.gives_info(a, info)?;
+                SUCCESS
+            }
+            "Abi_get_fortran_info" => {
+                let mut info = Info::new();
+                for (name, bytes) in FORTRAN {
+                    info.set(name, &bytes.to_string())?;
+                }
+                let of = a.interface();
+                for name in OPTIONAL {
+                    let handle = of.handle(&name.to_uppercase());
+                    let is_there = self.objects.lock().types.contains_key(&handle);
+                    let key = format!("mpi_{name}_supported");
+                    info.set(&key, &is_there.to_string())?;
+                }
+                self.gives_info(a, info)?;
+                SUCCESS
+            }
+            _ => self.unsupported(a),
+        }
+    }
+
+    fn name(&self, a: &mut Arguments<'_>, text: &str, room: &str) -> Ended {
+        let room = a.interface().constant(room) as usize;
+        let (address, length) = (a.address(), a.out());
+        let bytes = self.put_string(address, text, room)?;
+        a.put(length, bytes as i64)?;
         SUCCESS
     }
 }

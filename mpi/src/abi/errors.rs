@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use super::arguments::Arguments;
-use super::objects::{Codes, Kind, Object, Objects, no_file, no_such};
+use super::callback::Function;
+use super::objects::{Codes, Handler, Kind, Object, Objects, no_file, no_such};
 use super::rank::{Ended, Failure, Rank, SUCCESS};
 use crate::error::ErrorClass;
 
 /// The handlers that are there from the beginning.
-const PREDEFINED: [&str; 3] = ["ERRORS_ARE_FATAL", "ERRORS_ABORT", "ERRORS_RETURN"];
+const PREDEFINED: [&str; 4] = ["ERRORS_ARE_FATAL", "ERRORS_ABORT", "ERRORS_RETURN", THROWS];
+
+/// The one with which MPICH's library for C++ throws exceptions: for it, calls of C return errors.
+const THROWS: &str = "MPIR_ERRORS_THROW_EXCEPTIONS";
 
 impl Rank {
     /// The calls about errors.
@@ -21,7 +25,8 @@ impl Rank {
             | "Errhandler_create" => {
                 let (function, at) = (a.address(), a.address());
                 let handle = a.new_handle(Kind::Errhandler);
-                self.objects.lock().handlers.insert(handle, function);
+                let handler = Handler { function, by: None };
+                self.objects.lock().handlers.insert(handle, handler);
                 a.put_handle(at, handle)?;
             }
             "Errhandler_free" => {
@@ -55,14 +60,10 @@ impl Rank {
                 let at = a.address();
                 a.put_handle(at, handler)?;
             }
-            "Comm_call_errhandler"
-            | "Win_call_errhandler"
-            | "File_call_errhandler"
-            | "Session_call_errhandler" => {
-                let object = a.handle();
-                let code = a.number();
-                let handler = self.with_object(a.call.name, object, |found| found.handler)?;
-                return self.calls_handler(handler, object, code);
+            name if name.ends_with("_call_errhandler") => {
+                if let Some((function, arguments)) = self.called_handler(a)? {
+                    self.invoke(function, &arguments)?;
+                }
             }
             "Error_class" => {
                 let (code, out) = (a.number(), a.out());
@@ -144,20 +145,36 @@ impl Rank {
     }
 
     fn is_handler(&self, handle: u64) -> bool {
-        let is_predefined = PREDEFINED
-            .iter()
-            .any(|name| self.interface.handle(name) == handle);
-        is_predefined || self.objects.lock().handlers.contains_key(&handle)
+        self.is_one_of(&PREDEFINED, handle) || self.objects.lock().handlers.contains_key(&handle)
     }
 
-    fn calls_handler(self: &Arc<Self>, handler: u64, object: u64, code: i64) -> Ended {
-        let function = self.objects.lock().handlers.get(&handler).copied();
-        if let Some(function) = function {
-            self.tells_handler(function, object, code)?;
-            return SUCCESS;
+    /// Returns whether a handler leaves errors to the program.
+    pub(super) fn returns_errors(&self, handler: u64) -> bool {
+        self.is_one_of(&["ERRORS_RETURN", THROWS], handler)
+    }
+
+    /// Returns whether a handle is one of these constants, as far as the interface has them.
+    fn is_one_of(&self, names: &[&str], handle: u64) -> bool {
+        let mut all = names.iter().map(|name| self.interface.handle(name));
+        handle != 0 && all.any(|known| known == handle)
+    }
+
+    /// The function that a call of an error handler calls, if there is one.
+    ///
+    /// # Errors
+    /// [`Failure::Gone`]: the handler ends the job.
+    pub(super) fn called_handler(
+        &self,
+        a: &mut Arguments<'_>,
+    ) -> Result<Option<Function>, Failure> {
+        let (object, code) = (a.handle(), a.number());
+        let handler = self.with_object(a.call.name, object, |found| found.handler)?;
+        let found = self.objects.lock().handlers.get(&handler).copied();
+        if let Some(found) = found {
+            return Ok(Some(self.told(found, object, code)));
         }
-        if handler == self.interface.handle("ERRORS_RETURN") {
-            return SUCCESS;
+        if self.returns_errors(handler) {
+            return Ok(None);
         }
         let why = format!(
             "the error handler was called with {}",

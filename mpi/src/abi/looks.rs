@@ -131,7 +131,7 @@ impl<C: Channel> Server<'_, C> {
 
     /// A call has ended. If it was a look that has found nothing, the process may make some of the
     /// next ones by itself.
-    pub(super) fn has_looked(&mut self, asked: &Asked, has_found: Option<bool>, compute: Compute) {
+    pub(super) fn has_looked(&mut self, asked: &Asked, has_found: Option<bool>) {
         let found_nothing = has_found == Some(false);
         let Some(look) = Look::of(asked).filter(|_| found_nothing) else {
             self.row = None;
@@ -147,7 +147,7 @@ impl<C: Channel> Server<'_, C> {
         row.length += 1;
         // The time between two looks is not known where it is measured; and a program with windows
         // may wait for what others put there, and look only to make progress.
-        let is_simple = !matches!(compute, Compute::Measured(_)) && self.windows.is_empty();
+        let is_simple = !matches!(self.compute, Compute::Measured(_)) && self.windows.is_empty();
         if is_simple && row.length >= SHARE {
             row.requests = row.requests.or_else(|| self.contents(asked));
             if row.requests.is_some() {

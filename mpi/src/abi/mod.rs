@@ -8,12 +8,14 @@
 //! * `arguments`, `status`: what calls take and give.
 //! * [`server`]: the calls of a rank, one after the other; a file for each chapter of the table,
 //!   `access` for the calls that access windows, and `transfer` for those that access files.
+//! * `callback`: functions of the program's that calls call.
 //! * `clock`: the time that passes between calls.
 //! * `looks`: calls that look again and again for what has not come.
 
 mod access;
 mod arguments;
 mod attribute;
+mod callback;
 mod clock;
 mod collective;
 mod communicator;

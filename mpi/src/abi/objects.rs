@@ -1,6 +1,7 @@
 //! The objects behind a rank's handles.
 
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
@@ -51,6 +52,26 @@ pub(super) struct TypeObject {
 pub(super) struct OpObject {
     pub(super) op: Op,
     pub(super) is_predefined: bool,
+    /// The function that calls that of the program, if there is one ([`By`](super::program::By)).
+    pub(super) by: Arc<OnceLock<u64>>,
+}
+
+impl OpObject {
+    fn predefined(op: Op) -> Self {
+        Self {
+            op,
+            is_predefined: true,
+            by: Arc::default(),
+        }
+    }
+}
+
+/// An error handler.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Handler {
+    pub(super) function: u64,
+    /// The function that calls it, if there is one ([`By`](super::program::By)).
+    pub(super) by: Option<u64>,
 }
 
 /// The kinds of objects that have attributes, each with keys of its own.
@@ -79,6 +100,8 @@ pub(super) struct Key {
     pub(super) copy: u64,
     pub(super) delete: u64,
     pub(super) extra: u64,
+    /// The functions that call these, if there are any ([`By`](super::program::By)).
+    pub(super) by: Option<[u64; 2]>,
     pub(super) is_freed: bool,
 }
 
@@ -106,8 +129,7 @@ pub(super) struct Objects {
     pub(super) groups: FxHashMap<u64, Group>,
     pub(super) ops: FxHashMap<u64, OpObject>,
     pub(super) infos: FxHashMap<u64, Info>,
-    /// The functions of error handlers.
-    pub(super) handlers: FxHashMap<u64, u64>,
+    pub(super) handlers: FxHashMap<u64, Handler>,
     /// The properties that windows have like communicators.
     pub(super) windows: FxHashMap<u64, Object>,
     pub(super) sessions: FxHashMap<u64, Object>,
@@ -126,6 +148,10 @@ pub(super) struct Objects {
     pub(super) parent: Option<u64>,
     /// This rank's number in the job.
     pub(super) me: u32,
+    /// The number of its node.
+    pub(super) node: u32,
+    /// The level of threads that the program has asked for.
+    pub(super) threads: i64,
     handles: u64,
     next_key: i64,
 }
@@ -207,9 +233,7 @@ impl Objects {
             }
             let op = Op::PREDEFINED.iter().find(|op| op.name()[4..] == *name);
             if let Some(op) = op {
-                let op = op.clone();
-                let is_predefined = true;
-                ops.insert(handle, OpObject { op, is_predefined });
+                ops.insert(handle, OpObject::predefined(op.clone()));
             }
         }
         let empty = (interface.handle("GROUP_EMPTY"), Group::empty());
@@ -235,6 +259,8 @@ impl Objects {
             part: 0,
             parent: None,
             me: 0,
+            node: 0,
+            threads: 0,
             handles: 0,
             next_key: 0,
         }

@@ -1,11 +1,10 @@
 //! Operations of reductions, those of the program's included.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::arguments::{Arguments, Given};
 use super::collective::check_apart;
 use super::objects::{Kind, OpObject, no_such};
-use super::program::place;
 use super::rank::{Ended, Failure, Rank, SUCCESS};
 use crate::datatype::{Datatype, pack};
 use crate::error::ErrorClass;
@@ -17,17 +16,23 @@ impl Rank {
         match a.call.name {
             "Op_create" => {
                 let (function, is_commutative, at) = (a.address(), a.flag(), a.address());
-                let rank = Arc::downgrade(self);
+                let by: Arc<OnceLock<u64>> = Arc::default();
+                let (rank, calls_by) = (Arc::downgrade(self), Arc::clone(&by));
                 let combine = move |earlier: &[u8], into: &mut [u8], datatype: &Datatype| {
                     // If the process has ended its result is of no interest.
                     if let Some(rank) = rank.upgrade() {
-                        let _ = rank.combines(function, (earlier, into), datatype);
+                        let by = calls_by.get().copied();
+                        let _ = rank.combines((function, by), (earlier, into), datatype);
                     }
                 };
                 let op = Op::user(is_commutative, Arc::new(combine));
                 let handle = a.new_handle(Kind::Op);
                 let is_predefined = false;
-                let object = OpObject { op, is_predefined };
+                let object = OpObject {
+                    op,
+                    is_predefined,
+                    by,
+                };
                 self.objects.lock().ops.insert(handle, object);
                 a.put_handle(at, handle)?;
             }
@@ -68,10 +73,11 @@ impl Rank {
         SUCCESS
     }
 
-    /// Lets a function of the program's combine packed data, laid out in its memory as it expects.
+    /// Lets a function of the program's combine packed data, laid out in its memory as it expects;
+    /// `by` another one, if there is one that calls it.
     fn combines(
         self: &Arc<Self>,
-        function: u64,
+        (function, by): (u64, Option<u64>),
         (earlier, into): (&[u8], &mut [u8]),
         datatype: &Datatype,
     ) -> Result<(), Failure> {
@@ -94,10 +100,14 @@ impl Rank {
         spread(into, second)?;
         let handle = self.objects.lock().handle_of_type(datatype);
         let handle = handle.unwrap_or_else(|| self.interface.handle("DATATYPE_NULL"));
-        let at = self
-            .program
-            .scratch(place::OPERATION, &[count as u64, handle]);
-        self.invoke(function, &[origin(first), origin(second), at, at + 8])?;
+        let (earlier, combined, number) = (origin(first), origin(second), count as u64);
+        match by {
+            Some(by) => self.invoke(by, &[earlier, combined, number, handle, function])?,
+            None => {
+                let at = self.gives(&[number, handle]);
+                self.invoke(function, &[earlier, combined, at, at + 8])?
+            }
+        };
         let memory = self.read(second, bytes as usize)?;
         let mut packed = Vec::with_capacity(into.len());
         pack::pack(&memory, (-low) as usize, count, datatype, &mut packed)?;

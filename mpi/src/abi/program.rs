@@ -45,6 +45,27 @@ pub enum Beside {
     /// It sleeps for so many nanoseconds, or for none, and reads a clock: the result is simulated
     /// time in nanoseconds.
     ReadsClock(u64),
+    /// Functions of the program's are called by others, which know how its language passes
+    /// arguments.
+    CallsBy(By),
+}
+
+/// The functions by which those of an object are called, as MPICH's library for C++ has them. Each
+/// is also given the program's function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The operation of this handle is performed by such a function. It is given both vectors, the
+    /// number of elements, the datatype, and the program's function.
+    Operation(u64, u64),
+    /// The error handler of this handle is called by such a function. It is given the kind of
+    /// object (0 a communicator, 1 a file, 2 a window), the addresses of its handle and of the code,
+    /// and the program's function.
+    Handler(u64, u64),
+    /// The attributes of the key of this number are copied and deleted by such functions. They are
+    /// given the program's function, the object's handle, the key and, for a copy, the extra state;
+    /// the kind of value (0 an address) and the value; and then the addresses of the copy and of
+    /// whether there is one, or the extra state.
+    Key(i64, [u64; 2]),
 }
 
 /// The news of a process that calls one of its functions.
@@ -58,16 +79,13 @@ pub enum Heard {
 
 /// The places, among the words that functions are given the address of, of what they are told.
 pub(super) mod place {
-    /// An object's handle and a code, for an error handler.
-    pub const ERROR: usize = 0;
-    /// The copy of an attribute, and whether there is one.
-    pub const COPY: usize = 8;
-    /// A count and a datatype's handle, for an operation.
-    pub const OPERATION: usize = 12;
-    /// The status of a generalized request.
-    pub const STATUS: usize = 16;
     /// The values of predefined attributes, which stay.
-    pub const PREDEFINED: usize = 32;
+    pub const PREDEFINED: usize = 0;
+    /// The words for the first function, and so many after it those for one that is called in a
+    /// call of its own.
+    pub const FUNCTIONS: usize = 16;
+    /// The most words that a function needs: the status of a generalized request.
+    pub const OF_FUNCTION: usize = 4;
 }
 
 /// A part of a program that is to be started.
@@ -107,7 +125,7 @@ pub trait Program: Outside + Directory + fmt::Debug {
     /// Answers the call.
     fn answer(&self, result: u64);
 
-    /// Lets the process call one of its functions, with at most six arguments.
+    /// Lets the process call one of its functions, with at most eight arguments.
     fn invoke(&self, function: u64, arguments: &[u64]);
 
     /// Waits for what comes of it: the function's result, or a call that it makes itself.
@@ -116,7 +134,7 @@ pub trait Program: Outside + Directory + fmt::Debug {
     /// [`Gone`]
     fn hear(&self) -> Result<Heard, Gone>;
 
-    /// Puts words at the address that is returned, from the `place`th of at most 64 on.
+    /// Puts words at the address that is returned, from the `place`th of at most 128 on.
     fn scratch(&self, place: usize, words: &[u64]) -> u64;
 
     /// Such a word.

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::callback::Depth;
 use super::facts::Interface;
 use super::objects::Objects;
-use super::program::{Gone, Heard, Program};
+use super::program::{Gone, Program};
 use crate::error::{ErrorClass, Fault, MpiError, Truncated};
 
 /// A rank.
@@ -20,6 +21,8 @@ pub struct Rank {
     pub(super) objects: Mutex<Objects>,
     /// The subject of the call that it makes, whose error handler is told of errors.
     pub(super) about: Mutex<About>,
+    /// Its functions that are being called.
+    pub(super) depth: Depth,
 }
 
 /// The subject of a call.
@@ -136,6 +139,7 @@ impl Rank {
             interface,
             objects: Mutex::new(Objects::new(interface)),
             about: Mutex::default(),
+            depth: Depth::new(0),
         }
     }
 
@@ -254,28 +258,6 @@ impl Rank {
         ended.push(0);
         self.write(address, &ended[..ended.len().min(room)])?;
         Ok(length)
-    }
-
-    /// Lets the process call one of its functions, which may make calls that need no other rank.
-    ///
-    /// # Errors
-    /// [`Failure::Gone`]
-    pub(super) fn invoke(
-        self: &Arc<Self>,
-        function: u64,
-        arguments: &[u64],
-    ) -> Result<u64, Failure> {
-        let about = *self.about.lock();
-        self.program.invoke(function, arguments);
-        loop {
-            match self.program.hear()? {
-                Heard::Returned(result) => {
-                    *self.about.lock() = about;
-                    return Ok(result);
-                }
-                Heard::Calls(asked) => self.program.answer(self.nested(asked)),
-            }
-        }
     }
 
     /// Allocates memory in the process; its address.

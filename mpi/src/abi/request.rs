@@ -5,7 +5,6 @@ use std::panic::Location;
 use super::arguments::{Arguments, Given};
 use super::objects::{Kind, no_such};
 use super::partitioned::Partitioned;
-use super::program::place;
 use super::rank::{About, Ended, Failure, SUCCESS};
 use super::server::Server;
 use super::status::Fields;
@@ -255,7 +254,7 @@ impl<'m, C: Channel> Server<'m, C> {
     /// A generalized request ends: its status, as its function tells it.
     fn general_ends(&self, general: &General) -> Result<Status, Failure> {
         let rank = &self.rank;
-        let at = rank.program.scratch(place::STATUS, &[0; 4]);
+        let at = rank.gives(&[0; 4]);
         let code = rank.invoke(general.query, &[general.extra, at])? as i32;
         let told = rank.status(at)?;
         let freed = rank.invoke(general.free, &[general.extra])? as i32;

@@ -1,15 +1,14 @@
 //! The calls of one rank, performed one after the other on the machine.
 
-use std::pin::Pin;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::arguments::Arguments;
 use super::clock::next;
-use super::facts::{Chapter, Interface, Returned, Signature};
+use super::facts::{Chapter, Interface};
 use super::looks::Row;
-use super::program::{Asked, Gone, Heard, Program, place};
+use super::program::{Asked, Gone, Program};
 use super::rank::{About, Ended, Failure, Rank};
 use super::request::Pending;
 use super::window::WindowObject;
@@ -30,13 +29,11 @@ pub enum Compute {
     Declared,
 }
 
-/// The result of a function of the program's.
-type Invoked<'s> = Pin<Box<dyn Future<Output = Result<u64, Failure>> + Send + 's>>;
-
 /// The calls of a rank.
 pub(super) struct Server<'m, C> {
     pub(super) mpi: &'m Mpi<C>,
     pub(super) rank: Arc<Rank>,
+    pub(super) compute: Compute,
     pub(super) requests: FxHashMap<u64, Pending<'m, C>>,
     /// By request or message: the subject of the call that began it.
     pub(super) subjects: FxHashMap<u64, About>,
@@ -45,8 +42,6 @@ pub(super) struct Server<'m, C> {
     pub(super) messages: FxHashMap<u64, (Message, Comm)>,
     pub(super) is_initialized: bool,
     pub(super) is_finalized: bool,
-    /// The level of threads that the program has asked for.
-    pub(super) threads: i64,
     /// The room for buffered sends that the program has attached: to a communicator, to a session,
     /// or (0) to the process.
     pub(super) attached: FxHashMap<u64, (u64, u64)>,
@@ -72,13 +67,13 @@ pub async fn serve<C: Channel>(
     let mut server = Server {
         mpi,
         rank: Arc::clone(&rank),
+        compute,
         requests: FxHashMap::default(),
         subjects: FxHashMap::default(),
         windows: FxHashMap::default(),
         messages: FxHashMap::default(),
         is_initialized: false,
         is_finalized: false,
-        threads: 0,
         attached: FxHashMap::default(),
         begun,
         row: None,
@@ -96,7 +91,7 @@ pub async fn serve<C: Channel>(
                 break;
             }
         }
-        let Ok(result) = server.answer_to(call, compute).await else {
+        let Ok(result) = server.answer_to(call).await else {
             break;
         };
         // The process goes on while the end of its call is simulated, unless others may write to
@@ -117,7 +112,9 @@ impl<C: Channel> Server<'_, C> {
         let mut objects = self.rank.objects.lock();
         let of = self.rank.interface;
         let fatal = objects.fatal();
-        objects.me = self.mpi.channel().rank();
+        let channel = self.mpi.channel();
+        objects.me = channel.rank();
+        objects.node = channel.rank() / channel.per_node().max(1);
         objects.universe = self.mpi.channel().ranks().into();
         objects.part = self.begun.as_ref().map_or(0, |begun| begun.part).into();
         let both = [
@@ -132,18 +129,18 @@ impl<C: Channel> Server<'_, C> {
     }
 
     /// The result of what the process asks for between its calls of functions.
-    async fn answer_to(&mut self, asked: Asked, compute: Compute) -> Result<u64, Gone> {
+    async fn answer_to(&mut self, asked: Asked) -> Result<u64, Gone> {
         if let Some(result) = self.makes_up(&asked).await? {
             return Ok(result);
         }
         let (result, has_found) = match asked.beside {
             None => self.performs(asked, false).await?,
             Some(beside) => {
-                let result = self.beside(beside, compute).await;
+                let result = self.beside(beside).await;
                 (result.map_err(|_| Gone)?, None)
             }
         };
-        self.has_looked(&asked, has_found, compute);
+        self.has_looked(&asked, has_found);
         Ok(result)
     }
 
@@ -166,35 +163,9 @@ impl<C: Channel> Server<'_, C> {
             Ok(result) => Ok((result, arguments.has_found)),
             Err(failure) => {
                 arguments.makes_none();
-                Ok((rank.responds(call, failure)?, None))
+                Ok((self.responds(call, failure).await?, None))
             }
         }
-    }
-
-    /// Lets the process call one of its functions, which may make any call itself.
-    ///
-    /// # Errors
-    /// [`Failure::Gone`]
-    pub(super) fn invoke<'s>(&'s mut self, function: u64, arguments: &[u64]) -> Invoked<'s> {
-        let rank = Arc::clone(&self.rank);
-        let about = *rank.about.lock();
-        rank.program.invoke(function, arguments);
-        // A call within a call: as deep as the program goes.
-        Box::pin(async move {
-            loop {
-                match rank.program.hear()? {
-                    Heard::Returned(result) => {
-                        *rank.about.lock() = about;
-                        return Ok(result);
-                    }
-                    Heard::Calls(asked) => {
-                        let (result, _) = self.performs(asked, false).await?;
-                        self.mpi.has_left().await;
-                        rank.program.answer(result);
-                    }
-                }
-            }
-        })
     }
 
     /// Performs a call.
@@ -204,6 +175,7 @@ impl<C: Channel> Server<'_, C> {
         }
         a.is_about()?;
         match a.call.chapter {
+            _ if a.call.name.ends_with("_call_errhandler") => self.calls_handler(a).await,
             _ if a.call.name.ends_with("_errhandler") => a.rank.errors(a),
             Chapter::Environment => self.environment(a).await,
             Chapter::Point => self.point(a).await,
@@ -258,21 +230,6 @@ impl Arguments<'_> {
 }
 
 impl Rank {
-    /// The result of a call that a function makes which the program has given to the library. It
-    /// cannot wait for other ranks.
-    pub(super) fn nested(self: &Arc<Self>, asked: Asked) -> u64 {
-        let Some(mut arguments) = Arguments::new(self, &asked) else {
-            return 0;
-        };
-        let call = arguments.call;
-        let ended = self.local(&mut arguments);
-        let ended = ended.or_else(|failure| {
-            arguments.makes_none();
-            self.responds(call, failure)
-        });
-        ended.unwrap_or_default()
-    }
-
     /// Performs a call that needs no other rank.
     pub(super) fn local(self: &Arc<Self>, a: &mut Arguments<'_>) -> Ended {
         if let Some(handle) = a.of_number() {
@@ -282,6 +239,7 @@ impl Rank {
             return self.errors(a);
         }
         match a.call.chapter {
+            Chapter::Environment => self.of_environment(a),
             Chapter::Point => self.statuses(a),
             Chapter::Communicators => self.of_comm(a),
             Chapter::Groups => self.groups(a),
@@ -305,46 +263,10 @@ impl Rank {
         Err(Failure::unsupported(name))
     }
 
-    /// Responds to the failure of a call as the error handler of what it is about says; the code
-    /// that the call returns.
-    fn responds(self: &Arc<Self>, call: &'static Signature, failure: Failure) -> Result<u64, Gone> {
-        let code = match failure {
-            Failure::Gone => return Err(Gone),
-            Failure::Code(code) => i64::from(code),
-            Failure::Wrong { class, .. } => self.code(class),
-        };
-        if call.returned != Returned::Code {
-            return Ok(0);
-        }
-        let about = *self.about.lock();
-        let (object, handler) = self.handler_of(about);
-        if handler == self.interface.handle("ERRORS_RETURN") {
-            return Ok(code as u64);
-        }
-        let function = self.objects.lock().handlers.get(&handler).copied();
-        if let Some(function) = function {
-            let told = self.tells_handler(function, object, code);
-            return told.map_err(|_| Gone);
-        }
-        let name = &call.full_name;
-        let class = self.name_of_code(code);
-        let why = format!("{name}: {} ({class})", failure.text());
-        self.program.abort(code as i32, why);
-        Err(Gone)
-    }
-
-    /// Calls the function of an error handler, which is told of an object and of a code; the code
-    /// that it leaves, as MPICH returns it.
-    pub(super) fn tells_handler(self: &Arc<Self>, function: u64, object: u64, code: i64) -> Ended {
-        let at = self.program.scratch(place::ERROR, &[object, code as u64]);
-        self.invoke(function, &[at, at + 8])?;
-        Ok(u64::from(self.program.scratched(place::ERROR + 1) as u32))
-    }
-
     /// The object on which an error is raised, and its error handler. What is about no object, or
     /// about one that is no more, is raised on MPI_COMM_SELF (MPI-4.1, Sec. 9.3), or, where programs
     /// have left that alone, on MPI_COMM_WORLD, as up to MPI-3.1.
-    fn handler_of(&self, about: About) -> (u64, u64) {
+    pub(super) fn handler_of(&self, about: About) -> (u64, u64) {
         let objects = self.objects.lock();
         let of_comm = |handle| objects.comms.get(&handle).map(|comm| comm.object.handler);
         let found = match about {

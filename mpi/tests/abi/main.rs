@@ -247,7 +247,7 @@ proptest! {
             .prop_flat_map(|interface| {
                 let values = prop::collection::vec(word(interface), 16);
                 let values = values.prop_map(|values| <[u64; 16]>::try_from(values).unwrap());
-                let call = (0..CALLS.len() + 2, values);
+                let call = (0..CALLS.len() + 5, values);
                 (
                     Just(interface),
                     prop::collection::vec(word(interface), 1..64),

@@ -5,7 +5,7 @@ use std::fmt;
 use parking_lot::Mutex;
 use sme_mpi::abi::facts::CALLS;
 use sme_mpi::abi::process::Services;
-use sme_mpi::abi::program::{Asked, Beside, Gone, Heard, Looks, Part, Program};
+use sme_mpi::abi::program::{Asked, Beside, By, Gone, Heard, Looks, Part, Program};
 use sme_mpi::buffer::Outside;
 use sme_mpi::error::{ErrorClass, Fault};
 use sme_mpi::file::{Directory, Handover, InMemory, Mode, Storage};
@@ -21,7 +21,7 @@ type Calls = Box<dyn FnMut(&mut [u8]) -> Option<Asked> + Send>;
 pub struct Script {
     pub memory: Mutex<Vec<u8>>,
     pub answers: Mutex<Vec<u64>>,
-    scratch: Mutex<[u64; 64]>,
+    scratch: Mutex<[u64; 128]>,
     calls: Mutex<Calls>,
     alone: Mutex<Alone>,
     services: Services,
@@ -71,7 +71,7 @@ impl Script {
         Self {
             memory: Mutex::new(bytes.take(BYTES).collect()),
             answers: Mutex::default(),
-            scratch: Mutex::new([0; 64]),
+            scratch: Mutex::new([0; 128]),
             calls: Mutex::new(calls),
             alone: Mutex::new(Alone {
                 makes,
@@ -252,7 +252,13 @@ pub fn asked(number: usize, values: [u64; 16]) -> Asked {
     let beside = match number.checked_sub(CALLS.len()) {
         None => None,
         Some(0) => Some(Beside::Computes(f64::from_bits(values[0]))),
-        Some(_) => Some(Beside::ReadsClock(values[0])),
+        Some(1) => Some(Beside::ReadsClock(values[0])),
+        Some(2) => Some(Beside::CallsBy(By::Operation(values[0], values[1]))),
+        Some(3) => Some(Beside::CallsBy(By::Handler(values[0], values[1]))),
+        Some(_) => {
+            let key = i64::from(values[0] as i32);
+            Some(Beside::CallsBy(By::Key(key, [values[1], values[2]])))
+        }
     };
     Asked {
         number,

@@ -22,7 +22,7 @@ use sme_mpi::abi::program::Part;
 use sme_mpi::error::{ErrorClass, Fault};
 use sme_mpi::file::Handover;
 
-use super::interface::{self, CompiledFor};
+use super::interface::{self, CompiledFor, Uses};
 use super::library;
 use super::part::{Place, place};
 use super::process::RankProcess;
@@ -238,8 +238,8 @@ struct Begins<'a> {
     arguments: &'a [OsString],
     /// The directory, if it is not that of this program.
     directory: Option<&'a Path>,
-    /// The library that it was compiled for.
-    compiled_for: CompiledFor,
+    /// The use that it makes of MPICH's own libraries.
+    uses: Uses,
 }
 
 impl Shared {
@@ -259,7 +259,7 @@ impl Shared {
         let (name, value) = self.slots.variable(rank);
         command.env(name, value);
         let clocks = start.intercepts_clocks;
-        library::lead(&mut command, libraries, begins.compiled_for, clocks)?;
+        library::lead(&mut command, libraries, begins.uses, clocks)?;
         if rank > 0 || begins.directory.is_some() {
             command.stdin(Stdio::null());
         }
@@ -352,7 +352,7 @@ impl Shared {
                 program: place.program.as_os_str(),
                 arguments: &place.arguments,
                 directory: Some(&place.directory),
-                compiled_for: place.compiled_for,
+                uses: place.uses,
             };
             if let Err(error) = self.starts(rank, begins) {
                 let program = place.program.to_string_lossy().into_owned();
@@ -388,10 +388,9 @@ impl Processes {
             program: program.to_string_lossy().into_owned(),
             why: error.to_string(),
         };
-        let compiled_for = interface::of(&program);
-        if compiled_for == CompiledFor::OpenMpi {
+        let CompiledFor::Other(uses) = interface::of(&program) else {
             return Err(failed(io::Error::other(interface::OF_OPEN_MPI)));
-        }
+        };
         library::lay_down(libraries).map_err(failed)?;
         let slots = Slots::new(start.universe).map_err(failed)?;
         let state = State {
@@ -417,7 +416,7 @@ impl Processes {
             program: &program,
             arguments: start.command.get(1..).unwrap_or_default(),
             directory: None,
-            compiled_for,
+            uses,
         };
         for rank in 0..start.ranks {
             processes.shared.starts(rank, begins).map_err(failed)?;

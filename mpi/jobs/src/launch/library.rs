@@ -10,7 +10,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use super::interface::CompiledFor;
+use super::interface::Uses;
 
 /// The library of MPI programs, built from `mpi/libmpi`.
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libmpi.so"));
@@ -24,24 +24,23 @@ const CLOCKS: &str = "libsme-clocks.so";
 /// The name under which the library of MPI programs is laid down: MPICH's.
 const NAME: &str = "libmpi.so.12";
 
-/// Its other names: of the standard interface, of MPICH's library for C++ as MPICH and
-/// distributions call it, and those that programs look for which load it themselves.
-const OTHER_NAMES: [&str; 7] = [
+/// Its other names: of the standard interface, as distributions call MPICH's, and those that
+/// programs look for which load it themselves.
+const OTHER_NAMES: [&str; 5] = [
     "libmpi_abi.so.1",
     "libmpi_abi.so",
     "libmpich.so.12",
     "libmpich.so",
     "libmpi.so",
-    "libmpicxx.so.12",
-    "libmpichcxx.so.12",
 ];
 
-/// The directory of the names of MPICH's library for Fortran, below that of the others: a program
-/// with the module `mpi_f08` must find MPICH's own under them.
-const FORTRAN: &str = "fortran";
-
-/// The names of MPICH's library for Fortran, as MPICH and distributions call it.
-const FORTRAN_NAMES: [&str; 2] = ["libmpifort.so.12", "libmpichfort.so.12"];
+/// Directories below that of the others, with the names of MPICH's libraries for Fortran and for
+/// C++ as MPICH and distributions call them: a program with the module `mpi_f08`, or with the
+/// bindings for C++, must find MPICH's own under them.
+const LANGUAGES: [(&str, [&str; 2]); 2] = [
+    ("fortran", ["libmpifort.so.12", "libmpichfort.so.12"]),
+    ("cxx", ["libmpicxx.so.12", "libmpichcxx.so.12"]),
+];
 
 /// Lays the libraries down in `directory`.
 ///
@@ -53,10 +52,12 @@ pub fn lay_down(directory: &Path) -> io::Result<()> {
     OTHER_NAMES
         .iter()
         .try_for_each(|name| named(directory, name))?;
-    let fortran = directory.join(FORTRAN);
-    fs::create_dir(&fortran)?;
-    let mut names = FORTRAN_NAMES.iter();
-    names.try_for_each(|name| symlink(Path::new("..").join(NAME), fortran.join(name)))
+    LANGUAGES.iter().try_for_each(|(language, names)| {
+        let below = directory.join(language);
+        fs::create_dir(&below)?;
+        let mut names = names.iter();
+        names.try_for_each(|name| symlink(Path::new("..").join(NAME), below.join(name)))
+    })
 }
 
 /// Lets a process find the libraries that have been laid down in `directory`, before all others.
@@ -66,21 +67,23 @@ pub fn lay_down(directory: &Path) -> io::Result<()> {
 pub fn lead(
     command: &mut Command,
     directory: &Path,
-    compiled_for: CompiledFor,
+    uses: Uses,
     intercepts_clocks: bool,
 ) -> io::Result<()> {
-    let has_module = compiled_for == CompiledFor::ModuleF08;
-    let mut own = vec![directory.to_owned()];
-    own.extend((!has_module).then(|| directory.join(FORTRAN)));
+    let needs_mpich = [uses.module_f08, uses.cxx];
+    let below = LANGUAGES.iter().zip(needs_mpich);
+    let below = below.filter(|(_, needs_mpich)| !needs_mpich);
+    let below = below.map(|((language, _), _)| directory.join(language));
     let paths = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    let paths = own.into_iter().chain(env::split_paths(&paths));
+    let own = [directory.to_owned()].into_iter().chain(below);
+    let paths = own.chain(env::split_paths(&paths));
     let paths = env::join_paths(paths).map_err(io::Error::other)?;
     command.env("LD_LIBRARY_PATH", paths);
     // This library comes first: it replaces entry points of MPICH's library for Fortran that call
     // functions which MPICH has for itself.
     let first = [
         (intercepts_clocks, CLOCKS, "--intercept-clocks"),
-        (has_module, NAME, "a program with the module mpi_f08"),
+        (uses.module_f08, NAME, "a program with the module mpi_f08"),
     ];
     let mut all = Vec::new();
     for (_, name, of) in first.into_iter().filter(|(is_wanted, ..)| *is_wanted) {

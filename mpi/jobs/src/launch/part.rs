@@ -11,7 +11,7 @@ use sme_mpi::abi::program::Part;
 use sme_mpi::error::{ErrorClass, Fault};
 
 use super::files;
-use super::interface::{self, CompiledFor};
+use super::interface::{self, CompiledFor, Uses};
 
 /// A part, as it is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,8 +22,8 @@ pub struct Place {
     pub arguments: Vec<OsString>,
     /// The directory in which its processes begin.
     pub directory: PathBuf,
-    /// The library that it was compiled for.
-    pub compiled_for: CompiledFor,
+    /// The use that it makes of MPICH's own libraries.
+    pub uses: Uses,
 }
 
 /// The place of a part that the process of this number has started. Relative paths begin at the
@@ -51,10 +51,9 @@ pub fn place(by: u32, part: &Part) -> Result<Place, Fault> {
     let is_program = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
     let program = candidates.find(is_program);
     let program = program.ok_or_else(|| wrong("there is no such program"))?;
-    let compiled_for = interface::of(program.as_os_str());
-    if compiled_for == CompiledFor::OpenMpi {
+    let CompiledFor::Other(uses) = interface::of(program.as_os_str()) else {
         return Err(wrong(interface::OF_OPEN_MPI));
-    }
+    };
     if !directory.is_dir() {
         return Err(wrong("the directory in which it is to begin is not there"));
     }
@@ -63,7 +62,7 @@ pub fn place(by: u32, part: &Part) -> Result<Place, Fault> {
         program,
         arguments: arguments.collect(),
         directory,
-        compiled_for,
+        uses,
     })
 }
 

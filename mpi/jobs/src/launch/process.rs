@@ -9,7 +9,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use sme_mpi::abi::facts::Interface;
 use sme_mpi::abi::process::Services;
-use sme_mpi::abi::program::{Asked, Beside, Gone, Heard, Looks, Part, Program};
+use sme_mpi::abi::program::{Asked, Beside, By, Gone, Heard, Looks, Part, Program};
 use sme_mpi::buffer::Outside;
 use sme_mpi::error::{ErrorClass, Fault};
 use sme_mpi::file::{Directory, Handover, Mode, Storage};
@@ -18,8 +18,8 @@ use super::elsewhere::Watch;
 use super::files;
 use super::job::Shared;
 use super::slots::slot::{
-    CALLS, COMPUTES, FINALIZED, INITIALIZED, INVOKES, MOST_ARGUMENTS, MPICH, NO_ARGUMENT,
-    READS_CLOCK, RETURNED, RETURNS, STANDARD, Slot,
+    CALLS, COMPUTES, FINALIZED, HANDLER_BY, INITIALIZED, INVOKES, KEY_BY, MOST_ARGUMENTS, MPICH,
+    NO_ARGUMENT, OPERATION_BY, READS_CLOCK, RETURNED, RETURNS, STANDARD, Slot,
 };
 use super::slots::{Turn, pass, wait};
 
@@ -99,11 +99,7 @@ impl RankProcess {
         Asked {
             number: number as usize,
             values,
-            beside: match number {
-                COMPUTES => Some(Beside::Computes(f64::from_bits(values[0]))),
-                READS_CLOCK => Some(Beside::ReadsClock(values[0])),
-                _ => None,
-            },
+            beside: beside(number, values),
             computed_ns: slot.computed_ns.load(Relaxed),
             looks: slot.looks.swap(0, Relaxed),
         }
@@ -127,6 +123,19 @@ impl RankProcess {
             Fault::new(ErrorClass::Intern, "buf", text)
         })
     }
+}
+
+/// The call of this number, if it is not MPI's.
+fn beside(number: u32, values: [u64; MOST_ARGUMENTS]) -> Option<Beside> {
+    let [first, second, third, ..] = values;
+    Some(match number {
+        COMPUTES => Beside::Computes(f64::from_bits(first)),
+        READS_CLOCK => Beside::ReadsClock(first),
+        OPERATION_BY => Beside::CallsBy(By::Operation(first, second)),
+        HANDLER_BY => Beside::CallsBy(By::Handler(first, second)),
+        KEY_BY => Beside::CallsBy(By::Key(i64::from(first as i32), [second, third])),
+        _ => return None,
+    })
 }
 
 /// The most bytes of a process's memory that are read at a time.

@@ -127,7 +127,7 @@ const UNSUPPORTED: c_int = 44;
 // `mpif.h`.
 absent! {
     MPII_Comm_get_attr MPII_Comm_set_attr MPII_Type_get_attr MPII_Type_set_attr MPII_Win_get_attr
-    MPII_Win_set_attr MPII_Keyval_set_proxy MPII_Grequest_set_lang_f77
+    MPII_Win_set_attr MPII_Grequest_set_lang_f77
 }
 
 // Extensions of MPICH's: fault tolerance, and error codes that are deleted.

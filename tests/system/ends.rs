@@ -1,0 +1,164 @@
+//! The ends of runs of MPI programs: by the program itself, by its mistakes, or by a signal.
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::command::{ends, text};
+use crate::unmodified::{compiled, run};
+
+#[test]
+fn a_program_that_sleeps_for_too_long_is_ended() {
+    let Some(program) = compiled("declared.c") else {
+        return;
+    };
+    let output = run("-n 2 --compute declared", &program, &["1e30"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("the program computes or sleeps for more than"),
+        "{said}"
+    );
+}
+
+#[test]
+fn every_end_is_clear() {
+    let Some(program) = compiled("ends.c") else {
+        return;
+    };
+    for (how, status, says) in [
+        ("abort", 1, "sme: rank 1: MPI_Abort with 7\n"),
+        ("operation", 1, "sme: rank 1: MPI_Abort with 9\n"),
+        ("handler", 1, "in which others are called, 24 deep"),
+        ("itself", 1, "in which others are called, 24 deep"),
+        ("crash", 1, "sme: rank 1 was ended by SIGABRT\n"),
+        ("exit", 1, "sme: rank 1 ended with status 3\n"),
+        (
+            "silent",
+            1,
+            "sme: rank 1 ended without a call of MPI_Finalize\n",
+        ),
+        (
+            "exec",
+            1,
+            "sme: rank 1 ended without a call of MPI_Finalize\n",
+        ),
+        (
+            "error",
+            1,
+            "sme: rank 1: MPI_Send: dest: there is no rank 99 among 3 (MPI_ERR_RANK)\n",
+        ),
+        (
+            "huge",
+            1,
+            "sme: rank 1: MPI_Send: buf: there are no 17179869176 bytes at address",
+        ),
+        (
+            "wild",
+            1,
+            "sme: rank 1: MPI_Send: buf: there are no 4 bytes at address 0x8",
+        ),
+        (
+            "null",
+            1,
+            "sme: rank 1: MPI_Comm_size: a null pointer (MPI_ERR_ARG)",
+        ),
+        (
+            "handle",
+            1,
+            "sme: rank 1: MPI_Barrier: 0x3039 is no communicator (MPI_ERR_COMM)",
+        ),
+        ("type", 1, "sme: rank 1: MPI_Type_vector: "),
+        ("deadlock", 1, "in MPI_Recv from rank 0"),
+        ("fork", 0, "sme mpi: a forked process makes a call"),
+        ("early", 0, "3 ranks on sme-prototype: 0 messages"),
+        ("well", 0, "3 ranks on sme-prototype: "),
+    ] {
+        let output = run("-n 3", &program, &[how]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{how}: {said}");
+        assert!(said.contains(says), "{how}: {said}");
+    }
+}
+
+/// The ends of processes that others have started.
+#[test]
+fn the_ends_of_later_processes_are_clear() {
+    let Some(program) = compiled("ends.c") else {
+        return;
+    };
+    let ends = program.display().to_string();
+    for (wanted, status, says) in [
+        (vec!["/bin/true"], 1, "in MPI_Comm_spawn at "),
+        (
+            vec!["/bin/false"],
+            1,
+            " ended with status 1 before MPI_Init\n",
+        ),
+        (
+            vec![&ends, "crash"],
+            1,
+            "sme: rank 3 was ended by SIGABRT\n",
+        ),
+        (vec![&ends, "abort"], 1, "sme: rank 3: MPI_Abort with 7\n"),
+        (
+            vec!["./none"],
+            1,
+            "sme: rank 0: MPI_Comm_spawn: command: ./none: there is no such program \
+             (MPI_ERR_SPAWN)\n",
+        ),
+        (vec![&ends, "well"], 0, "sme: 2 of 4 ranks on scc: "),
+    ] {
+        let arguments = [&["spawn"], &wanted[..]].concat();
+        let flags = "--machine scc -n 2 --universe 4";
+        let output = run(flags, &program, &arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{wanted:?}: {said}");
+        assert!(said.contains(says), "{wanted:?}: {said}");
+    }
+}
+
+/// The libraries of the processes are removed, and the processes end, whenever the signal comes.
+#[test]
+fn a_signal_leaves_neither_temporary_files_nor_processes() {
+    for delay in 0..10 {
+        let directory = tempfile::tempdir().unwrap();
+        let numbers = tempfile::NamedTempFile::new().unwrap();
+        let script = format!("echo $$ >> {}; exec sleep 20", numbers.path().display());
+        let mut child = Command::new(env!("CARGO_BIN_EXE_sme"))
+            .args("mpi run --machine scc -n 2 sh -c".split(' '))
+            .arg(script)
+            .env("TMPDIR", directory.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let entries = || fs::read_dir(directory.path()).unwrap().count();
+        let begun = || fs::read_to_string(numbers.path()).unwrap();
+        // At first when there are files, later when there are processes.
+        let has_begun = || match delay < 5 {
+            true => entries() > 0,
+            false => begun().lines().count() == 2,
+        };
+        while !has_begun() {
+            assert!(child.try_wait().unwrap().is_none(), "it has ended");
+            thread::sleep(Duration::from_micros(100));
+        }
+        thread::sleep(Duration::from_millis(delay));
+        assert!(ends(&child));
+        assert!(child.wait().unwrap().code().is_none());
+        assert_eq!(entries(), 0, "after {delay} ms");
+        let is_there = |process: &str| {
+            let state = fs::read_to_string(format!("/proc/{process}/stat"));
+            // A process that no other has waited for stays as a zombie.
+            state.is_ok_and(|state| !state.contains(") Z "))
+        };
+        let end = Instant::now() + Duration::from_secs(10);
+        while begun().lines().any(is_there) {
+            assert!(Instant::now() < end, "a process stays");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
