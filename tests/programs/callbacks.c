@@ -65,6 +65,14 @@ static void handlers(void) {
 }
 
 static MPI_Op adds, mirrors;
+static int told_local;
+
+/* Told of errors of calls within an operation. */
+static void handles_local(MPI_Comm *comm, int *code, ...) {
+    const int class = class_of(*code);
+    CHECK(*comm == two && (class == MPI_ERR_TOPOLOGY || class == MPI_ERR_RANK));
+    told_local++;
+}
 
 static void add(void *in, void *inout, int *count, MPI_Datatype *type) {
     for (int i = 0; i < *count; i++)
@@ -76,6 +84,12 @@ static void add_by_another(void *in, void *inout, int *count, MPI_Datatype *type
     int length, version, subversion, provided;
     char name[MPI_MAX_PROCESSOR_NAME], library[MPI_MAX_LIBRARY_VERSION_STRING];
     const int before = *count;
+    int place;
+    /* The error of a call goes to the handler of its own communicator; that of one about a group to
+       the handler of MPI_COMM_SELF, which returns. */
+    CHECK(class_of(MPI_Cart_coords(two, 0, 1, &place)) == MPI_ERR_TOPOLOGY);
+    CHECK(MPI_Comm_call_errhandler(two, MPI_ERR_RANK) == MPI_SUCCESS);
+    CHECK(class_of(MPI_Group_size(MPI_GROUP_NULL, &place)) == MPI_ERR_GROUP);
     for (int i = 0; i < *count; i++)
         MPI_Reduce_local((int *)in + 2 * i, (int *)inout + 2 * i, 2, MPI_INT, adds);
     CHECK(*count == before && *type == MPI_2INT);
@@ -88,6 +102,11 @@ static void add_by_another(void *in, void *inout, int *count, MPI_Datatype *type
 
 static void operations(void) {
     int given[6], sum[6];
+    MPI_Errhandler handler;
+    MPI_Comm_create_errhandler(handles_local, &handler);
+    MPI_Comm_dup(MPI_COMM_WORLD, &two);
+    MPI_Comm_set_errhandler(two, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     for (int i = 0; i < 6; i++)
         given[i] = rank + i;
     MPI_Op_create(add, 1, &adds);
@@ -95,8 +114,13 @@ static void operations(void) {
     MPI_Allreduce(given, sum, 3, MPI_2INT, mirrors, MPI_COMM_WORLD);
     for (int i = 0; i < 6; i++)
         CHECK(sum[i] == size * (size - 1) / 2 + size * i);
+    MPI_Reduce_local(given, sum, 3, MPI_2INT, mirrors);
+    CHECK(told_local >= 2 && told_local % 2 == 0);
     MPI_Op_free(&adds);
     MPI_Op_free(&mirrors);
+    MPI_Errhandler_free(&handler);
+    MPI_Comm_free(&two);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
 }
 
 static int keys[2];
@@ -143,6 +167,51 @@ static void attributes(void) {
         MPI_Comm_free_keyval(&keys[i]);
 }
 
+static int type_keys[2];
+static MPI_Datatype another;
+
+/* Duplicates another datatype, whose attribute is copied meanwhile; has no copy itself. */
+static int copies_type(MPI_Datatype type, int key, void *extra, void *value, void *copy,
+                       int *flag) {
+    MPI_Datatype duplicate;
+    void *found = NULL;
+    int is_there;
+    MPI_Type_dup(another, &duplicate);
+    MPI_Type_get_attr(duplicate, type_keys[1], &found, &is_there);
+    CHECK(is_there && found == values[1]);
+    MPI_Type_free(&duplicate);
+    CHECK(value == values[0]);
+    *flag = *flag != 0;
+    return MPI_SUCCESS;
+}
+
+static int copies_type_plainly(MPI_Datatype type, int key, void *extra, void *value, void *copy,
+                               int *flag) {
+    *(void **)copy = values[1];
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+
+static void datatypes(void) {
+    MPI_Datatype first, second;
+    void *found;
+    int is_there;
+    MPI_Type_create_keyval(copies_type, MPI_TYPE_NULL_DELETE_FN, &type_keys[0], NULL);
+    MPI_Type_create_keyval(copies_type_plainly, MPI_TYPE_NULL_DELETE_FN, &type_keys[1], NULL);
+    MPI_Type_contiguous(2, MPI_INT, &another);
+    MPI_Type_set_attr(another, type_keys[1], values[0]);
+    MPI_Type_contiguous(3, MPI_INT, &first);
+    MPI_Type_set_attr(first, type_keys[0], values[0]);
+    MPI_Type_dup(first, &second);
+    MPI_Type_get_attr(second, type_keys[0], &found, &is_there);
+    CHECK(!is_there);
+    MPI_Type_free(&first);
+    MPI_Type_free(&second);
+    MPI_Type_free(&another);
+    for (int i = 0; i < 2; i++)
+        MPI_Type_free_keyval(&type_keys[i]);
+}
+
 int main(int argc, char **argv) {
     int provided;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -151,6 +220,7 @@ int main(int argc, char **argv) {
     handlers();
     operations();
     attributes();
+    datatypes();
     if (rank == 0)
         printf("callbacks: right\n");
     MPI_Finalize();

@@ -12,13 +12,17 @@ use sme::mpi::abi::facts::{CALLS, Interface, Returned, Signature};
 
 use crate::command::{skipped, text};
 
-/// The compiler of MPICH for this language, if it is installed: other libraries have another
-/// interface.
+/// The compiler of MPICH for this language, if it is installed with the one that it calls and, for
+/// C++, with bindings: other libraries have another interface.
 pub fn compiler(language: &str) -> Option<String> {
     let names = [format!("{language}.mpich"), language.to_owned()];
     names.into_iter().find(|name| {
         let shown = Command::new(name).arg("-show").output();
-        shown.is_ok_and(|shown| text(&shown.stdout).contains("mpich"))
+        let shown = shown.map_or(String::new(), |shown| text(&shown.stdout).to_owned());
+        let calls = shown.split_whitespace().next().unwrap_or_default();
+        let is_there = Command::new(calls).arg("--version").output().is_ok();
+        let has_bindings = language != "mpicxx" || shown.contains("cxx ");
+        is_there && has_bindings && shown.contains("mpich")
     })
 }
 
@@ -209,21 +213,26 @@ fn mistakes_are_told() {
     }
 }
 
-/// Functions of the program's that calls call, in C and in C++.
+/// Functions of the program's that calls call.
 #[test]
 fn functions_of_programs_get_what_they_must() {
-    for (source, last) in [
-        ("callbacks.c", "callbacks: right"),
-        ("bindings.cc", "bindings: right"),
-    ] {
-        let Some(program) = compiled(source) else {
-            return;
-        };
-        for machine in MACHINES {
-            for ranks in [1, 4] {
-                let lines = lines(&format!("--machine {machine} -n {ranks}"), &program);
-                assert_eq!(lines, [last], "{source} on {machine}");
-            }
+    says_on_all_machines("callbacks.c", "callbacks: right");
+}
+
+#[test]
+fn the_bindings_for_cxx_give_what_they_must() {
+    says_on_all_machines("bindings.cc", "bindings: right");
+}
+
+/// A program says so with one and with several ranks.
+fn says_on_all_machines(source: &str, last: &str) {
+    let Some(program) = compiled(source) else {
+        return;
+    };
+    for machine in MACHINES {
+        for ranks in [1, 4] {
+            let flags = format!("--machine {machine} -n {ranks}");
+            assert_eq!(lines(&flags, &program), [last], "{flags} {source}");
         }
     }
 }
@@ -499,10 +508,23 @@ fn programs_of_the_standard_interface_run_alike() {
 
 #[test]
 fn programs_of_open_mpi_are_refused() {
+    if Command::new("gcc").arg("--version").output().is_err() {
+        return skipped("gcc");
+    }
+    let place = tempfile::tempdir_in(directory()).unwrap();
+    let [of_library, of_program, shared] =
+        ["library.c", "program.c", "library.so"].map(|name| place.path().join(name));
+    fs::write(&of_library, "int mpi_init_f08_;\n").unwrap();
+    let text_of_program = "extern int mpi_init_f08_;\nint main(void) { return mpi_init_f08_; }\n";
+    fs::write(&of_program, text_of_program).unwrap();
     for library in ["libmpi", "libmpi_mpifh", "libmpi_usempif08"] {
+        let name = format!("-Wl,-soname,{library}.so.40");
+        let flags = ["-shared", "-fPIC", &name, "-o"].map(OsStr::new);
+        let files = [shared.as_ref(), of_library.as_ref()];
+        compile("gcc", &[&flags[..], &files].concat());
         let program = new_file();
-        let file = format!("\x7fELF and so on\0mpi_init_f08_\0{library}.so.40\0libc.so.6\0");
-        fs::write(&program, file).unwrap();
+        let files = [program.as_ref(), of_program.as_ref(), shared.as_ref()];
+        compile("gcc", &[&[OsStr::new("-o")][..], &files].concat());
         let refused = run("-n 2", &program, &[]);
         assert_eq!(refused.status.code(), Some(2));
         let said = text(&refused.stderr);

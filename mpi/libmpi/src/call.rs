@@ -62,8 +62,8 @@ thread_local! {
     /// A number that no other thread has, and not 0.
     static ME: u64 = NEXT.fetch_add(1, Relaxed);
 
-    /// The processor time of this thread at which it went back to the program: what it takes to wait
-    /// for the simulator is none of the program's.
+    /// The processor time of this thread at which it went back to the program: what it takes to
+    /// wait for the simulator is none of the program's.
     static LEFT_AT_NS: Cell<u64> = const { Cell::new(0) };
 }
 

@@ -41,7 +41,7 @@ pub fn remember_initializer(slot: &Slot) {
 /// clocks are right for the caller: before the rank is initialized, in other threads, and in a
 /// process that the rank has forked.
 ///
-/// Within a call, in a function of the program's or of a signal, no other call can be made: the
+/// Within a call, in a function of the program's or of a signal, the simulator is not asked: the
 /// time that was told last goes on by a nanosecond.
 extern "C" fn now_after(sleep_ns: u64) -> u64 {
     let is_simulated = INITIALIZER.load(Relaxed) == system::thread()

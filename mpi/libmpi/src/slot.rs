@@ -42,16 +42,16 @@ pub const COMPUTES: u32 = u32::MAX;
 /// and reads a clock, in nanoseconds.
 pub const READS_CLOCK: u32 = u32::MAX - 1;
 
-/// The number of a call that is not MPI's: an operation, by its handle, is performed by a function
-/// that is given the program's own as its last argument.
-pub const OPERATION_BY: u32 = u32::MAX - 2;
+/// The number of a call that is not MPI's: an operation gets a proxy. [`Slot::values`]: its
+/// handle, and the function, which is given the program's own as its last argument.
+pub const OPERATION_PROXY: u32 = u32::MAX - 2;
 
 /// The same for an error handler.
-pub const HANDLER_BY: u32 = u32::MAX - 3;
+pub const HANDLER_PROXY: u32 = u32::MAX - 3;
 
-/// The same for the key of attributes, by its number, with a function that copies and one that
-/// deletes.
-pub const KEY_BY: u32 = u32::MAX - 4;
+/// A key of attributes gets proxies. [`Slot::values`]: its number, the function that copies and the
+/// one that deletes, which are given the program's own as their first argument.
+pub const KEY_PROXIES: u32 = u32::MAX - 4;
 
 /// MPICH's interface.
 pub const MPICH: u32 = 0;

@@ -18,8 +18,7 @@ use crate::error::ErrorClass;
 /// The function of the standard interface whose value duplicates share (MPI_COMM_DUP_FN).
 const SHARES: u64 = 1;
 
-/// The kind of value that an attribute has, for a function that calls that of the program: an
-/// address.
+/// The kind of value that an attribute has, for a proxy: an address.
 const ADDRESS: u64 = 0;
 
 /// The copy of an attribute.
@@ -111,11 +110,11 @@ impl Rank {
             function => {
                 let at = self.gives(&[value, 0]);
                 let (about, extra, copy) = ([handle, number as u64], key.extra, [at, at + 8]);
-                Copy::Asks(match key.by {
+                Copy::Asks(match key.proxies {
                     None => (function, [&about[..], &[extra, value], &copy].concat()),
-                    Some([by, _]) => {
+                    Some([proxy, _]) => {
                         let rest = [extra, ADDRESS, value];
-                        (by, [&[function], &about[..], &rest, &copy].concat())
+                        (proxy, [&[function], &about[..], &rest, &copy].concat())
                     }
                 })
             }
@@ -135,9 +134,9 @@ impl Rank {
     fn deletion(&self, handle: u64, number: i64, value: u64) -> Option<Function> {
         let key = self.key(number).filter(|key| key.delete != 0)?;
         let (function, extra, number) = (key.delete, key.extra, number as u64);
-        Some(match key.by {
+        Some(match key.proxies {
             None => (function, vec![handle, number, value, extra]),
-            Some([_, by]) => (by, vec![function, handle, number, ADDRESS, value, extra]),
+            Some([_, proxy]) => (proxy, vec![function, handle, number, ADDRESS, value, extra]),
         })
     }
 
@@ -199,7 +198,7 @@ impl Rank {
                     copy,
                     delete,
                     extra,
-                    by: None,
+                    proxies: None,
                     is_freed: false,
                 };
                 let number = self.objects.lock().new_key(key);

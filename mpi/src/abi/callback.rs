@@ -13,8 +13,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::arguments::Arguments;
 use super::facts::{Returned, Signature};
 use super::objects::Handler;
-use super::program::{Asked, Beside, By, Gone, Heard, place};
-use super::rank::{Ended, Failure, Rank, SUCCESS};
+use super::program::{Asked, Beside, Gone, Heard, Proxy, place};
+use super::rank::{About, Ended, Failure, Rank, SUCCESS};
 use super::server::Server;
 use crate::channel::Channel;
 
@@ -46,7 +46,7 @@ impl<C: Channel> Server<'_, C> {
     pub(super) fn invoke<'s>(&'s mut self, function: u64, arguments: &[u64]) -> Invoked<'s> {
         let rank = Arc::clone(&self.rank);
         let about = *rank.about.lock();
-        let begun = rank.begins(function, arguments);
+        let begun = rank.begin_function(function, arguments);
         // A call within a call: as deep as the program goes.
         Box::pin(async move {
             begun?;
@@ -72,6 +72,9 @@ impl<C: Channel> Server<'_, C> {
 
     /// Responds to the failure of a call as the error handler of what it is about says; the code
     /// that the call returns.
+    ///
+    /// # Errors
+    /// [`Gone`]: the job is ended.
     pub(super) async fn responds(
         &mut self,
         call: &'static Signature,
@@ -88,6 +91,9 @@ impl<C: Channel> Server<'_, C> {
     }
 
     /// The calls that call an error handler.
+    ///
+    /// # Errors
+    /// As [`Rank::called_handler`].
     pub(super) async fn calls_handler(&mut self, a: &mut Arguments<'_>) -> Ended {
         if let Some((function, arguments)) = a.rank.called_handler(a)? {
             self.invoke(function, &arguments).await?;
@@ -98,11 +104,14 @@ impl<C: Channel> Server<'_, C> {
 
 impl Rank {
     /// Lets the process begin to call one of its functions.
-    fn begins(&self, function: u64, arguments: &[u64]) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// [`Failure::Gone`]: too many are being called, and the job is ended.
+    fn begin_function(&self, function: u64, arguments: &[u64]) -> Result<(), Failure> {
         if self.depth.fetch_add(1, Relaxed) >= MOST_DEPTH {
             let why = format!(
                 "functions of the program's that are called by MPI make calls in which others are \
-                 called, {MOST_DEPTH} deep"
+                 called, more than {MOST_DEPTH} deep"
             );
             self.program.abort(1, why);
             return Err(Failure::Gone);
@@ -137,7 +146,7 @@ impl Rank {
         arguments: &[u64],
     ) -> Result<u64, Failure> {
         let about = *self.about.lock();
-        self.begins(function, arguments)?;
+        self.begin_function(function, arguments)?;
         loop {
             match self.program.hear()? {
                 Heard::Returned(result) => {
@@ -155,16 +164,20 @@ impl Rank {
     ///
     /// # Errors
     /// [`Gone`]
-    pub(super) fn nested(self: &Arc<Self>, asked: Asked) -> Result<u64, Gone> {
-        if let Some(Beside::CallsBy(by)) = asked.beside {
-            self.calls_by(by);
+    fn nested(self: &Arc<Self>, asked: Asked) -> Result<u64, Gone> {
+        if let Some(Beside::Proxy(proxy)) = asked.beside {
+            self.set_proxy(proxy);
             return Ok(0);
         }
         let Some(mut arguments) = Arguments::new(self, &asked) else {
             return Ok(0);
         };
         let call = arguments.call;
-        self.local(&mut arguments).or_else(|failure| {
+        *self.about.lock() = About::Nothing;
+        let ended = arguments
+            .is_about()
+            .and_then(|()| self.local(&mut arguments));
+        ended.or_else(|failure| {
             arguments.makes_none();
             match self.response(call, &failure)? {
                 Response::Returns(code) => Ok(code),
@@ -208,13 +221,13 @@ impl Rank {
     /// The function of an error handler, which is told of an object and of a code.
     pub(super) fn told(
         &self,
-        Handler { function, by }: Handler,
+        Handler { function, proxy }: Handler,
         object: u64,
         code: i64,
     ) -> Function {
         let at = self.gives(&[object, code as u64]);
-        match by {
-            Some(by) => (by, vec![self.kind_of(object), at, at + 8, function]),
+        match proxy {
+            Some(proxy) => (proxy, vec![self.kind_of(object), at, at + 8, function]),
             None => (function, vec![at, at + 8]),
         }
     }
@@ -224,23 +237,22 @@ impl Rank {
         u64::from(self.given(1) as u32)
     }
 
-    /// Remembers by which functions those of an object are called. An object that there is not has
-    /// none.
-    pub(super) fn calls_by(&self, by: By) {
+    /// Remembers the proxies for functions of an object; none where there is no such object.
+    pub(super) fn set_proxy(&self, proxy: Proxy) {
         let mut objects = self.objects.lock();
-        match by {
-            By::Operation(handle, by) => {
+        match proxy {
+            Proxy::Operation(handle, proxy) => {
                 let found = objects.ops.get(&handle).filter(|op| !op.is_predefined);
                 // It is told once, when the operation has been made.
-                let _ = found.map(|op| op.by.set(by));
+                let _ = found.map(|op| op.proxy.set(proxy));
             }
-            By::Handler(handle, by) => {
+            Proxy::Handler(handle, proxy) => {
                 let found = objects.handlers.get_mut(&handle);
-                let _ = found.map(|handler| handler.by = Some(by));
+                let _ = found.map(|handler| handler.proxy = Some(proxy));
             }
-            By::Key(number, both) => {
+            Proxy::Key(number, proxies) => {
                 let found = objects.keys.get_mut(&number);
-                let _ = found.map(|key| key.by = Some(both));
+                let _ = found.map(|key| key.proxies = Some(proxies));
             }
         }
     }

@@ -35,8 +35,8 @@ impl<C: Channel> Server<'_, C> {
                 self.passes(sleep_ns.saturating_mul(1000)).await?;
                 Ok((self.clock_s().await * 1e9).round() as u64)
             }
-            Beside::CallsBy(by) => {
-                self.rank.calls_by(by);
+            Beside::Proxy(proxy) => {
+                self.rank.set_proxy(proxy);
                 SUCCESS
             }
         }

@@ -25,7 +25,10 @@ impl Rank {
             | "Errhandler_create" => {
                 let (function, at) = (a.address(), a.address());
                 let handle = a.new_handle(Kind::Errhandler);
-                let handler = Handler { function, by: None };
+                let handler = Handler {
+                    function,
+                    proxy: None,
+                };
                 self.objects.lock().handlers.insert(handle, handler);
                 a.put_handle(at, handle)?;
             }
@@ -162,7 +165,7 @@ impl Rank {
     /// The function that a call of an error handler calls, if there is one.
     ///
     /// # Errors
-    /// [`Failure::Gone`]: the handler ends the job.
+    /// There is no such object; [`Failure::Gone`]: the handler ends the job.
     pub(super) fn called_handler(
         &self,
         a: &mut Arguments<'_>,

@@ -52,8 +52,8 @@ pub(super) struct TypeObject {
 pub(super) struct OpObject {
     pub(super) op: Op,
     pub(super) is_predefined: bool,
-    /// The function that calls that of the program, if there is one ([`By`](super::program::By)).
-    pub(super) by: Arc<OnceLock<u64>>,
+    /// The proxy for its function, if there is one ([`Proxy`](super::program::Proxy)).
+    pub(super) proxy: Arc<OnceLock<u64>>,
 }
 
 impl OpObject {
@@ -61,7 +61,7 @@ impl OpObject {
         Self {
             op,
             is_predefined: true,
-            by: Arc::default(),
+            proxy: Arc::default(),
         }
     }
 }
@@ -70,8 +70,8 @@ impl OpObject {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Handler {
     pub(super) function: u64,
-    /// The function that calls it, if there is one ([`By`](super::program::By)).
-    pub(super) by: Option<u64>,
+    /// The proxy for it, if there is one ([`Proxy`](super::program::Proxy)).
+    pub(super) proxy: Option<u64>,
 }
 
 /// The kinds of objects that have attributes, each with keys of its own.
@@ -100,8 +100,8 @@ pub(super) struct Key {
     pub(super) copy: u64,
     pub(super) delete: u64,
     pub(super) extra: u64,
-    /// The functions that call these, if there are any ([`By`](super::program::By)).
-    pub(super) by: Option<[u64; 2]>,
+    /// The proxies for `copy` and `delete`, if there are any ([`Proxy`](super::program::Proxy)).
+    pub(super) proxies: Option<[u64; 2]>,
     pub(super) is_freed: bool,
 }
 

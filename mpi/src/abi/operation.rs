@@ -16,13 +16,13 @@ impl Rank {
         match a.call.name {
             "Op_create" => {
                 let (function, is_commutative, at) = (a.address(), a.flag(), a.address());
-                let by: Arc<OnceLock<u64>> = Arc::default();
-                let (rank, calls_by) = (Arc::downgrade(self), Arc::clone(&by));
+                let proxy: Arc<OnceLock<u64>> = Arc::default();
+                let (rank, its_proxy) = (Arc::downgrade(self), Arc::clone(&proxy));
                 let combine = move |earlier: &[u8], into: &mut [u8], datatype: &Datatype| {
                     // If the process has ended its result is of no interest.
                     if let Some(rank) = rank.upgrade() {
-                        let by = calls_by.get().copied();
-                        let _ = rank.combines((function, by), (earlier, into), datatype);
+                        let both = (function, its_proxy.get().copied());
+                        let _ = rank.combines(both, (earlier, into), datatype);
                     }
                 };
                 let op = Op::user(is_commutative, Arc::new(combine));
@@ -31,7 +31,7 @@ impl Rank {
                 let object = OpObject {
                     op,
                     is_predefined,
-                    by,
+                    proxy,
                 };
                 self.objects.lock().ops.insert(handle, object);
                 a.put_handle(at, handle)?;
@@ -74,10 +74,10 @@ impl Rank {
     }
 
     /// Lets a function of the program's combine packed data, laid out in its memory as it expects;
-    /// `by` another one, if there is one that calls it.
+    /// by its proxy, if it has one.
     fn combines(
         self: &Arc<Self>,
-        (function, by): (u64, Option<u64>),
+        (function, proxy): (u64, Option<u64>),
         (earlier, into): (&[u8], &mut [u8]),
         datatype: &Datatype,
     ) -> Result<(), Failure> {
@@ -101,8 +101,8 @@ impl Rank {
         let handle = self.objects.lock().handle_of_type(datatype);
         let handle = handle.unwrap_or_else(|| self.interface.handle("DATATYPE_NULL"));
         let (earlier, combined, number) = (origin(first), origin(second), count as u64);
-        match by {
-            Some(by) => self.invoke(by, &[earlier, combined, number, handle, function])?,
+        match proxy {
+            Some(proxy) => self.invoke(proxy, &[earlier, combined, number, handle, function])?,
             None => {
                 let at = self.gives(&[number, handle]);
                 self.invoke(function, &[earlier, combined, at, at + 8])?

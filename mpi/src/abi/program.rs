@@ -45,26 +45,24 @@ pub enum Beside {
     /// It sleeps for so many nanoseconds, or for none, and reads a clock: the result is simulated
     /// time in nanoseconds.
     ReadsClock(u64),
-    /// Functions of the program's are called by others, which know how its language passes
-    /// arguments.
-    CallsBy(By),
+    /// Functions of the program's have a proxy from now on.
+    Proxy(Proxy),
 }
 
-/// The functions by which those of an object are called, as MPICH's library for C++ has them. Each
-/// is also given the program's function.
+/// A function of MPICH's library for C++ that is called in the place of one of the program's, and
+/// calls that with the arguments that C++ has for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
-    /// The operation of this handle is performed by such a function. It is given both vectors, the
-    /// number of elements, the datatype, and the program's function.
+pub enum Proxy {
+    /// For the operation of this handle. It is given both vectors, the number of elements, the
+    /// datatype, and the program's function.
     Operation(u64, u64),
-    /// The error handler of this handle is called by such a function. It is given the kind of
-    /// object (0 a communicator, 1 a file, 2 a window), the addresses of its handle and of the code,
-    /// and the program's function.
+    /// For the error handler of this handle. It is given the kind of object (0 a communicator, 1 a
+    /// file, 2 a window), the addresses of its handle and of the code, and the program's function.
     Handler(u64, u64),
-    /// The attributes of the key of this number are copied and deleted by such functions. They are
-    /// given the program's function, the object's handle, the key and, for a copy, the extra state;
-    /// the kind of value (0 an address) and the value; and then the addresses of the copy and of
-    /// whether there is one, or the extra state.
+    /// For the functions that copy and delete attributes of the key of this number. They are given
+    /// the program's function, the object's handle, the key and, for a copy, the extra state; the
+    /// kind of value (0 an address) and the value; and then the addresses of the copy and of whether
+    /// there is one, or the extra state.
     Key(i64, [u64; 2]),
 }
 
@@ -117,9 +115,9 @@ pub trait Program: Outside + Directory + fmt::Debug {
     /// [`Gone`]
     fn next(&self) -> Result<Option<Asked>, Gone>;
 
-    /// Gives the process leave to make looks by itself. It is called before the last call is answered,
-    /// and holds until the process makes another one. A process that asks for each look need not
-    /// know of it.
+    /// Gives the process leave to make looks by itself. It is called before the last call is
+    /// answered, and holds until the process makes another one. A process that asks for each look
+    /// need not know of it.
     fn lets_look(&self, _: &Looks) {}
 
     /// Answers the call.

@@ -38,7 +38,7 @@ struct Case {
     then: Option<&'static str>,
     calls_before: usize,
     seed: u64,
-    /// The one of [`RUNS`].
+    /// The index into [`RUNS`].
     run: usize,
 }
 

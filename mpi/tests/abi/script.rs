@@ -5,7 +5,7 @@ use std::fmt;
 use parking_lot::Mutex;
 use sme_mpi::abi::facts::CALLS;
 use sme_mpi::abi::process::Services;
-use sme_mpi::abi::program::{Asked, Beside, By, Gone, Heard, Looks, Part, Program};
+use sme_mpi::abi::program::{Asked, Beside, Gone, Heard, Looks, Part, Program, Proxy};
 use sme_mpi::buffer::Outside;
 use sme_mpi::error::{ErrorClass, Fault};
 use sme_mpi::file::{Directory, Handover, InMemory, Mode, Storage};
@@ -253,11 +253,11 @@ pub fn asked(number: usize, values: [u64; 16]) -> Asked {
         None => None,
         Some(0) => Some(Beside::Computes(f64::from_bits(values[0]))),
         Some(1) => Some(Beside::ReadsClock(values[0])),
-        Some(2) => Some(Beside::CallsBy(By::Operation(values[0], values[1]))),
-        Some(3) => Some(Beside::CallsBy(By::Handler(values[0], values[1]))),
+        Some(2) => Some(Beside::Proxy(Proxy::Operation(values[0], values[1]))),
+        Some(3) => Some(Beside::Proxy(Proxy::Handler(values[0], values[1]))),
         Some(_) => {
             let key = i64::from(values[0] as i32);
-            Some(Beside::CallsBy(By::Key(key, [values[1], values[2]])))
+            Some(Beside::Proxy(Proxy::Key(key, [values[1], values[2]])))
         }
     };
     Asked {

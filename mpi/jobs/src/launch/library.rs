@@ -10,10 +10,10 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use super::interface::Uses;
+use super::interface::{CXX, Uses};
 
 /// The library of MPI programs, built from `mpi/libmpi`.
-const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libmpi.so"));
+pub(super) const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libmpi.so"));
 
 /// The library that stands before the system's clocks, built from `mpi/libclocks`.
 const CLOCKS_LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libclocks.so"));
@@ -24,8 +24,8 @@ const CLOCKS: &str = "libsme-clocks.so";
 /// The name under which the library of MPI programs is laid down: MPICH's.
 const NAME: &str = "libmpi.so.12";
 
-/// Its other names: of the standard interface, as distributions call MPICH's, and those that
-/// programs look for which load it themselves.
+/// Its other names: that of the standard interface, distributions' names for MPICH's, and those
+/// under which programs load it themselves.
 const OTHER_NAMES: [&str; 5] = [
     "libmpi_abi.so.1",
     "libmpi_abi.so",
@@ -39,7 +39,7 @@ const OTHER_NAMES: [&str; 5] = [
 /// bindings for C++, must find MPICH's own under them.
 const LANGUAGES: [(&str, [&str; 2]); 2] = [
     ("fortran", ["libmpifort.so.12", "libmpichfort.so.12"]),
-    ("cxx", ["libmpicxx.so.12", "libmpichcxx.so.12"]),
+    ("cxx", CXX),
 ];
 
 /// Lays the libraries down in `directory`.

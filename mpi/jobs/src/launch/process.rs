@@ -9,7 +9,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use sme_mpi::abi::facts::Interface;
 use sme_mpi::abi::process::Services;
-use sme_mpi::abi::program::{Asked, Beside, By, Gone, Heard, Looks, Part, Program};
+use sme_mpi::abi::program::{Asked, Beside, Gone, Heard, Looks, Part, Program, Proxy};
 use sme_mpi::buffer::Outside;
 use sme_mpi::error::{ErrorClass, Fault};
 use sme_mpi::file::{Directory, Handover, Mode, Storage};
@@ -18,8 +18,8 @@ use super::elsewhere::Watch;
 use super::files;
 use super::job::Shared;
 use super::slots::slot::{
-    CALLS, COMPUTES, FINALIZED, HANDLER_BY, INITIALIZED, INVOKES, KEY_BY, MOST_ARGUMENTS, MPICH,
-    NO_ARGUMENT, OPERATION_BY, READS_CLOCK, RETURNED, RETURNS, STANDARD, Slot,
+    CALLS, COMPUTES, FINALIZED, HANDLER_PROXY, INITIALIZED, INVOKES, KEY_PROXIES, MOST_ARGUMENTS,
+    MPICH, NO_ARGUMENT, OPERATION_PROXY, READS_CLOCK, RETURNED, RETURNS, STANDARD, Slot,
 };
 use super::slots::{Turn, pass, wait};
 
@@ -131,9 +131,9 @@ fn beside(number: u32, values: [u64; MOST_ARGUMENTS]) -> Option<Beside> {
     Some(match number {
         COMPUTES => Beside::Computes(f64::from_bits(first)),
         READS_CLOCK => Beside::ReadsClock(first),
-        OPERATION_BY => Beside::CallsBy(By::Operation(first, second)),
-        HANDLER_BY => Beside::CallsBy(By::Handler(first, second)),
-        KEY_BY => Beside::CallsBy(By::Key(i64::from(first as i32), [second, third])),
+        OPERATION_PROXY => Beside::Proxy(Proxy::Operation(first, second)),
+        HANDLER_PROXY => Beside::Proxy(Proxy::Handler(first, second)),
+        KEY_PROXIES => Beside::Proxy(Proxy::Key(i64::from(first as i32), [second, third])),
         _ => return None,
     })
 }
