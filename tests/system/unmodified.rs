@@ -506,6 +506,30 @@ fn programs_of_the_standard_interface_run_alike() {
     }
 }
 
+/// Processes look for libraries in the directories of this program's, and then where they would
+/// without it: not in the directory in which they begin.
+#[test]
+fn libraries_are_looked_for_nowhere_else() {
+    for paths in [None, Some(""), Some("/one:/two")] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sme"));
+        command.args(["mpi", "run", "-n", "1", "printenv", "LD_LIBRARY_PATH"]);
+        match paths {
+            None => command.env_remove("LD_LIBRARY_PATH"),
+            Some(paths) => command.env("LD_LIBRARY_PATH", paths),
+        };
+        let output = command.output().unwrap();
+        let found = text(&output.stdout).trim_end();
+        let all: Vec<&str> = found.split(':').collect();
+        let (own, others) = all.split_at(3);
+        let begins = own[0];
+        assert!(own.iter().all(|path| path.starts_with(begins)), "{found}");
+        assert!(begins.contains("/.sme-"), "{found}");
+        let wanted = paths.filter(|paths| !paths.is_empty());
+        let wanted: Vec<&str> = wanted.iter().flat_map(|paths| paths.split(':')).collect();
+        assert_eq!(others, wanted, "{found}");
+    }
+}
+
 #[test]
 fn programs_of_open_mpi_are_refused() {
     if Command::new("gcc").arg("--version").output().is_err() {

@@ -74,9 +74,10 @@ pub fn lead(
     let below = LANGUAGES.iter().zip(needs_mpich);
     let below = below.filter(|(_, needs_mpich)| !needs_mpich);
     let below = below.map(|((language, _), _)| directory.join(language));
-    let paths = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    let own = [directory.to_owned()].into_iter().chain(below);
-    let paths = own.chain(env::split_paths(&paths));
+    // An empty path would be the directory in which the process begins.
+    let paths = env::var_os("LD_LIBRARY_PATH").filter(|paths| !paths.is_empty());
+    let paths = paths.iter().flat_map(env::split_paths);
+    let paths = [directory.to_owned()].into_iter().chain(below).chain(paths);
     let paths = env::join_paths(paths).map_err(io::Error::other)?;
     command.env("LD_LIBRARY_PATH", paths);
     // This library comes first: it replaces entry points of MPICH's library for Fortran that call
