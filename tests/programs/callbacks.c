@@ -167,6 +167,34 @@ static void attributes(void) {
         MPI_Comm_free_keyval(&keys[i]);
 }
 
+/* Frees the key of the attribute that ends. */
+static int frees_key(MPI_Comm comm, int key, void *value, void *extra) {
+    ++*(int *)extra;
+    CHECK(MPI_Comm_free_keyval(&key) == MPI_SUCCESS && key == MPI_KEYVAL_INVALID);
+    return MPI_SUCCESS;
+}
+
+/* A key may be freed again as long as an attribute has it, and is told of each one's end. */
+static void keys_that_are_freed(void) {
+    MPI_Comm first, second;
+    int key, copy, ends = 0;
+    MPI_Comm_dup(MPI_COMM_SELF, &first);
+    MPI_Comm_dup(MPI_COMM_SELF, &second);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, frees_key, &key, &ends);
+    MPI_Comm_set_attr(first, key, values[0]);
+    MPI_Comm_set_attr(second, key, values[1]);
+    MPI_Comm_free(&first);
+    copy = key;
+    CHECK(MPI_Comm_free_keyval(&copy) == MPI_SUCCESS);
+    copy = key;
+    CHECK(MPI_Comm_free_keyval(&copy) == MPI_SUCCESS);
+    MPI_Comm_free(&second);
+    CHECK(ends == 2);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    CHECK(class_of(MPI_Comm_free_keyval(&key)) == MPI_ERR_KEYVAL);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+}
+
 static int type_keys[2];
 static MPI_Datatype another;
 
@@ -220,6 +248,7 @@ int main(int argc, char **argv) {
     handlers();
     operations();
     attributes();
+    keys_that_are_freed();
     datatypes();
     if (rank == 0)
         printf("callbacks: right\n");

@@ -208,7 +208,11 @@ impl Rank {
                 let out = a.out();
                 let number = self.numbers(out.address, 1, 4)?[0];
                 let mut objects = self.objects.lock();
-                let key = objects.key_of(name, number).filter(|key| !key.is_freed);
+                // A key that is in use stays one, as with MPICH: also while the function is called
+                // that is told of its last attribute's end.
+                let is_used = self.calls_function() || objects.uses_key(number);
+                let key = objects.key_of(name, number);
+                let key = key.filter(|key| is_used || !key.is_freed);
                 key.ok_or_else(|| no_key(number))?.is_freed = true;
                 drop(objects);
                 a.put(out, a.interface().constant("KEYVAL_INVALID"))?;
@@ -332,6 +336,14 @@ fn no_key(number: i64) -> Failure {
 }
 
 impl Objects {
+    /// Returns whether an object has an attribute with the key of this number.
+    fn uses_key(&self, number: i64) -> bool {
+        let comms = self.comms.values().map(|comm| &comm.object);
+        let types = self.types.values().map(|found| &found.object);
+        let mut all = comms.chain(types).chain(self.windows.values());
+        all.any(|object| object.attributes.iter().any(|&(key, _)| key == number))
+    }
+
     /// The key of this number, if a call of this name may be about it.
     fn key_of(&mut self, call: &str, number: i64) -> Option<&mut Key> {
         let key = self.keys.get_mut(&number);

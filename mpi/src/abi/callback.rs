@@ -131,6 +131,11 @@ impl Rank {
         self.program.scratched(self.place_of_words() + number)
     }
 
+    /// Returns whether a function is being called.
+    pub(super) fn calls_function(&self) -> bool {
+        self.depth.load(Relaxed) > 0
+    }
+
     /// A function that is called in a call of another one has words of its own.
     fn place_of_words(&self) -> usize {
         place::FUNCTIONS + place::OF_FUNCTION * self.depth.load(Relaxed) as usize
