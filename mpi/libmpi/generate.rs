@@ -69,6 +69,13 @@ fn generated(table: &str) -> (String, String) {
     (code, fortran)
 }
 
+/// The call of this name and number with these values, as code.
+fn call(name: &str, number: u32, values: &str) -> String {
+    // The process ends in the call.
+    let function = if name == "Abort" { "call_last" } else { "call" };
+    format!("crate::call::{function}({number}, &[{values}])")
+}
+
 /// One entry point, and its twin for profiling.
 fn entry(code: &mut String, (name, number): (&str, u32), arguments: usize, returns: &str) {
     if OWN.contains(&name) {
@@ -82,7 +89,7 @@ fn entry(code: &mut String, (name, number): (&str, u32), arguments: usize, retur
         "f64" => "",
         _ => "as usize",
     };
-    let call = format!("crate::call::call({number}, &[{values}])");
+    let call = call(name, number, &values);
     let value = match returns {
         "f64" => format!("f64::from_bits({call})"),
         _ => format!("{call} {result}"),

@@ -160,7 +160,9 @@ impl Entry {
 
     /// Writes the entry point under this name.
     fn write(&self, code: &mut String, symbol: &str, number: u32, returns: &str) {
-        let call = format!("crate::call::call({number}, &[{}])", self.values.join(", "));
+        let is_abort = symbol.ends_with("mpi_abort_");
+        let name = if is_abort { "Abort" } else { symbol };
+        let call = super::call(name, number, &self.values.join(", "));
         let (before, after) = (&self.before, &self.after);
         if returns == "f64" {
             let _ = writeln!(

@@ -1,5 +1,6 @@
 /* Ends as its argument says; with "spawn" and a program starts two processes of that. */
 #include <mpi.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,8 +42,10 @@ int main(int argc, char **argv)
         MPI_Comm_spawn(argv[2], argv + 3, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children,
                        MPI_ERRCODES_IGNORE);
     if (rank == 1) {
-        if (!strcmp(how, "abort"))
+        if (!strcmp(how, "abort")) {
+            printf("gives up\n");
             MPI_Abort(MPI_COMM_WORLD, 7);
+        }
         if (!strcmp(how, "operation")) {
             MPI_Op_create(gives_up, 1, &op);
             MPI_Reduce_local(&rank, &other, 1, MPI_INT, op);

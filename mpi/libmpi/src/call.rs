@@ -43,6 +43,12 @@ pub fn call(number: u32, arguments: &[usize]) -> u64 {
     make_alone(me, number, arguments)
 }
 
+/// The same for a call in which the process ends: what it has printed is written before.
+pub fn call_last(number: u32, arguments: &[usize]) -> u64 {
+    system::flush();
+    call(number, arguments)
+}
+
 /// The same if no call is being made, not even one that a signal has interrupted.
 pub fn call_if_free(number: u32, arguments: &[usize]) -> Option<u64> {
     let is_free = !IS_BUSY.swap(true, Acquire);

@@ -36,6 +36,7 @@ unsafe extern "C" {
     ) -> *mut c_void;
     fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int;
     fn prctl(option: c_int, ...) -> c_int;
+    fn fflush(stream: *mut c_void) -> c_int;
     fn dladdr(address: *const c_void, found: *mut Found) -> c_int;
     fn dlsym(library: *const c_void, name: *const c_char) -> *mut c_void;
     safe fn pthread_self() -> usize;
@@ -146,4 +147,18 @@ pub fn is_loaded_as(begin: &str) -> bool {
     let path = unsafe { CStr::from_ptr(found.file) };
     let name = path.to_bytes().rsplit(|&byte| byte == b'/').next();
     name.is_some_and(|name| name.starts_with(begin.as_bytes()))
+}
+
+/// Writes what the program has printed, in C or by GNU's Fortran, and is still in buffers.
+pub fn flush() {
+    // SAFETY: no stream stands for all that the program has open.
+    unsafe { fflush(ptr::null_mut()) };
+    let of_fortran = function(c"_gfortran_flush_i4");
+    if !of_fortran.is_null() {
+        type Flush = extern "C" fn(*const c_int);
+        // SAFETY: the one function of this name is that of GNU's Fortran, which takes the address of
+        // a unit's number, or none for all units.
+        let flush = unsafe { std::mem::transmute::<*mut c_void, Flush>(of_fortran) };
+        flush(ptr::null());
+    }
 }
