@@ -91,8 +91,8 @@ pub fn check(block: &dyn Device, directory: &Path) -> Result<Objections, Synthes
 }
 
 /// Returns the resources of the RTL `block`, and with a `router` the highest clock in MHz, placed
-/// and routed from each of `seeds`. Yosys works for both at once, the router on all seeds. The files
-/// of the tools stay in `directory`, which is empty before.
+/// and routed from each of `seeds`. Yosys works for both at once, the router on all seeds. The
+/// files of the tools stay in `directory`, which is empty before.
 pub fn report(
     block: &dyn Device,
     router: Option<&str>,

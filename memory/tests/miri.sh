@@ -1,8 +1,8 @@
 #!/bin/sh
 # The native memory and barriers, and the memory that the threads of a measured transfer share, under
 # Miri, which finds undefined behaviour and data races.
-# Miri comes with a nightly toolchain only, and builds a standard library from crates that it downloads:
-# where it cannot, this says so and succeeds.
+# Miri comes with a nightly toolchain only, and builds a standard library from crates that it
+# downloads: where it cannot, this says so and succeeds.
 set -eu
 cd "$(dirname "$0")/../.."
 if ! cargo +nightly miri --version >/dev/null 2>&1; then

@@ -160,9 +160,8 @@ impl Entry {
 
     /// Writes the entry point under this name.
     fn write(&self, code: &mut String, symbol: &str, number: u32, returns: &str) {
-        let is_abort = symbol.ends_with("mpi_abort_");
-        let name = if is_abort { "Abort" } else { symbol };
-        let call = super::call(name, number, &self.values.join(", "));
+        let ends = symbol.ends_with("mpi_abort_");
+        let call = super::call(ends, number, &self.values.join(", "));
         let (before, after) = (&self.before, &self.after);
         if returns == "f64" {
             let _ = writeln!(

@@ -1,5 +1,5 @@
-/* Functions that calls call, and that make calls themselves, in which others are called: each has the
-   arguments that it was given until it returns. */
+/* Functions that calls call, and that make calls themselves, in which others are called: each has
+   the arguments that it was given until it returns. */
 #include <mpi.h>
 #include <string.h>
 

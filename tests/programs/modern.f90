@@ -87,8 +87,8 @@ program modern
   call MPI_Comm_dup(MPI_COMM_WORLD, comm)
   call must(comm /= MPI_COMM_WORLD .and. comm /= MPI_COMM_NULL, 'a duplicated communicator')
 
-  ! Every other row of a matrix, which lies apart in memory. The chosen rows times the stride are not
-  ! all rows of the matrix: MPICH 4.0 takes wrong elements where they are.
+  ! Every other row of a matrix, which lies apart in memory. The chosen rows times the stride are
+  ! not all rows of the matrix: MPICH 4.0 takes wrong elements where they are.
   matrix = reshape([(100 * me + i, i = 1, 28)], [7, 4])
   call MPI_Sendrecv(matrix(1:5:2, :), 12, MPI_INTEGER, next, 5, got, 12, MPI_INTEGER, before, 5, comm, &
                     status)

@@ -138,8 +138,8 @@ static void parametrized(void)
     CHECK(sum == size * (size - 1) / 2 + 0.5 * size);
 }
 
-/* Numbers that C has none for by its own standard: of 2 and of 16 bytes, and complex ones. Powers of
- * two keep sums exact, whatever their order. */
+/* Numbers that C has none for by its own standard: of 2 and of 16 bytes, and complex ones. Sums of
+ * powers of two are exact in any order. */
 static void rare(void)
 {
     int bytes;

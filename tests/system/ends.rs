@@ -83,7 +83,7 @@ fn every_end_is_clear() {
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(status), "{how}: {said}");
         assert!(said.contains(says), "{how}: {said}");
-        // What a rank has printed before it gives up is not lost.
+        // MPI_Abort first writes the rank's output.
         let printed = text(&output.stdout);
         assert_eq!(printed.contains("gives up"), how == "abort", "{printed}");
     }

@@ -43,7 +43,7 @@ pub fn call(number: u32, arguments: &[usize]) -> u64 {
     make_alone(me, number, arguments)
 }
 
-/// The same for a call in which the process ends: what it has printed is written before.
+/// The same for a call in which the process ends. It first writes the output in its buffers.
 pub fn call_last(number: u32, arguments: &[usize]) -> u64 {
     system::flush();
     call(number, arguments)

@@ -14,8 +14,8 @@ pub extern "C" fn MPII_Op_set_cxx(operation: c_int, proxy: usize) {
     call(OPERATION_PROXY, &[word(operation), proxy]);
 }
 
-/// Names the proxy for an error handler: it is given the kind of object, the addresses of its handle
-/// and of the code, and the program's function.
+/// Names the proxy for an error handler: it is given the kind of object, the addresses of its
+/// handle and of the code, and the program's function.
 #[unsafe(no_mangle)]
 pub extern "C" fn MPII_Errhandler_set_cxx(handler: c_int, proxy: usize) {
     call(HANDLER_PROXY, &[word(handler), proxy]);

@@ -149,15 +149,15 @@ pub fn is_loaded_as(begin: &str) -> bool {
     name.is_some_and(|name| name.starts_with(begin.as_bytes()))
 }
 
-/// Writes what the program has printed, in C or by GNU's Fortran, and is still in buffers.
+/// Writes the program's output that is still in buffers, of C and of GNU's Fortran.
 pub fn flush() {
     // SAFETY: no stream stands for all that the program has open.
     unsafe { fflush(ptr::null_mut()) };
     let of_fortran = function(c"_gfortran_flush_i4");
     if !of_fortran.is_null() {
         type Flush = extern "C" fn(*const c_int);
-        // SAFETY: the one function of this name is that of GNU's Fortran, which takes the address of
-        // a unit's number, or none for all units.
+        // SAFETY: the one function of this name is that of GNU's Fortran, which takes the address
+        // of a unit's number, or none for all units.
         let flush = unsafe { std::mem::transmute::<*mut c_void, Flush>(of_fortran) };
         flush(ptr::null());
     }

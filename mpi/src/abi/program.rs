@@ -61,8 +61,8 @@ pub enum Proxy {
     Handler(u64, u64),
     /// For the functions that copy and delete attributes of the key of this number. They are given
     /// the program's function, the object's handle, the key and, for a copy, the extra state; the
-    /// kind of value (0 an address) and the value; and then the addresses of the copy and of whether
-    /// there is one, or the extra state.
+    /// kind of value (0 an address) and the value; and then the addresses of the copy and of
+    /// whether there is one, or the extra state.
     Key(i64, [u64; 2]),
 }
 

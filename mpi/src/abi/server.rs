@@ -264,8 +264,8 @@ impl Rank {
     }
 
     /// The object on which an error is raised, and its error handler. What is about no object, or
-    /// about one that is no more, is raised on MPI_COMM_SELF (MPI-4.1, Sec. 9.3), or, where programs
-    /// have left that alone, on MPI_COMM_WORLD, as up to MPI-3.1.
+    /// about one that is no more, is raised on MPI_COMM_SELF (MPI-4.1, Sec. 9.3), or, where
+    /// programs have left that alone, on MPI_COMM_WORLD, as up to MPI-3.1.
     pub(super) fn handler_of(&self, about: About) -> (u64, u64) {
         let objects = self.objects.lock();
         let of_comm = |handle| objects.comms.get(&handle).map(|comm| comm.object.handler);

@@ -182,8 +182,8 @@ impl<'m, C: Channel> Communicator<'m, C> {
     }
 
     /// The communicator of the ranks of `group`, which all ranks give alike; none for others
-    /// (MPI_Comm_create). Of an intercommunicator each side gives a group of its own ranks, and there
-    /// is none if one of them is empty.
+    /// (MPI_Comm_create). Of an intercommunicator each side gives a group of its own ranks, and
+    /// there is none if one of them is empty.
     ///
     /// # Errors
     /// [`ErrorClass::Group`] if the group has ranks that this communicator does not have.

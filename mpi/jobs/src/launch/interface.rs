@@ -57,21 +57,19 @@ pub fn of(program: &OsStr) -> CompiledFor {
         .map_or(CompiledFor::Other(Uses::default()), of_file)
 }
 
-/// The same by the program's file. One that is no program for this computer, such as a script, needs
-/// nothing.
+/// The same by the program's file. One that is no program for this computer, such as a script,
+/// needs nothing.
 fn of_file(file: &[u8]) -> CompiledFor {
     let names = Names::of(file).unwrap_or_default();
     let needs = |any: &[&str]| any.iter().any(|library| names.libraries.contains(library));
     if needs(&OPEN_MPI) {
         return CompiledFor::OpenMpi;
     }
-    let mut symbols = names.symbols.iter();
-    let module_f08 = symbols.any(|name| MODULE_F08.iter().any(|end| name.ends_with(end)));
-    let mut symbols = names.symbols.iter();
-    let of_cxx = |name: &&str| NAMESPACE_MPI.iter().any(|begin| name.starts_with(begin));
+    let is_of_f08 = |name: &&str| MODULE_F08.iter().any(|end| name.ends_with(end));
+    let is_of_cxx = |name: &&str| NAMESPACE_MPI.iter().any(|begin| name.starts_with(begin));
     CompiledFor::Other(Uses {
-        module_f08,
-        cxx: needs(&CXX) && symbols.any(of_cxx),
+        module_f08: names.symbols.iter().any(is_of_f08),
+        cxx: needs(&CXX) && names.symbols.iter().any(is_of_cxx),
     })
 }
 
@@ -132,7 +130,7 @@ mod tests {
         let names = Names::of(LIBRARY).unwrap();
         assert!(names.libraries.contains(&"libc.so.6"), "{names:?}");
         assert!(names.symbols.contains(&"MPI_Send"), "{names:?}");
-        // It has the entry points of the module that take no buffers.
+        // It has entry points of mpi_f08 itself, and none of the bindings for C++.
         assert!(matches!(of_file(LIBRARY), CompiledFor::Other(uses) if !uses.cxx));
         assert_eq!(of_file(b"#!/bin/sh\n"), CompiledFor::Other(Uses::default()));
     }

@@ -1,8 +1,8 @@
 //! The module `mpi_f08`. Its entry points are in MPICH's own library for Fortran, which unpacks
 //! array descriptors and makes the calls of C. Here is what that library takes from MPICH's library
 //! for C besides MPI: entry points with functions of Fortran's or with attributes, data, and
-//! functions that MPICH has for itself (MPICH 4.0.2; the names belong to that version). One of these
-//! stands with those for C++, in `cxx`.
+//! functions that MPICH has for itself (MPICH 4.0.2; the names belong to that version). One of
+//! these stands with those for C++, in `cxx`.
 
 use std::ffi::c_int;
 use std::io::Write as _;
