@@ -50,6 +50,15 @@ pub enum Work {
     Login,
 }
 
+/// The clock of a rank at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Clock {
+    /// The time, in picoseconds.
+    pub at_ps: u64,
+    /// The time that it takes to read it, in picoseconds.
+    pub reading_ps: u64,
+}
+
 /// The processor of a rank, which the library's own work keeps busy, and who hears of the rank's
 /// calls.
 pub trait Processor: Send + Sync {
@@ -59,6 +68,18 @@ pub trait Processor: Send + Sync {
     /// The program itself computes for so many picoseconds.
     fn computes(&self, _ps: u64) -> impl Future<Output = ()> + Send {
         async {}
+    }
+
+    /// Returns whether entering a call is work ([`Work::Call`]), which can be done before it is
+    /// known which call that is.
+    fn works_ahead(&self) -> bool {
+        false
+    }
+
+    /// The call that the rank enters next begins here, or began so long ago as the work of entering
+    /// it takes, if that `is_done`. Takes no simulated time.
+    fn begins_next(&self, _is_done: bool) -> impl Future<Output = Clock> + Send {
+        async { Clock::default() }
     }
 
     /// The rank enters an MPI call: see [`Channel::enters`](crate::channel::Channel::enters).

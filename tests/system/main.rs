@@ -64,6 +64,7 @@ mod stale_list;
 mod terminal;
 mod timeline;
 mod today;
+mod together;
 mod topologies;
 #[cfg(target_os = "linux")]
 mod unmodified;

@@ -3,7 +3,7 @@
 
 use std::panic::Location;
 
-use sme_mpi::processor::{Processor, Work};
+use sme_mpi::processor::{Clock, Processor, Work};
 use sme_sim::machine::Software;
 use sme_sim::parts::contract::{Call, ThreadMemory, Toward};
 use sme_sim::time::Time;
@@ -58,6 +58,22 @@ impl Processor for Core {
     async fn computes(&self, ps: u64) {
         if ps > 0 {
             self.memory.delay(Time::from_ps(ps)).await;
+        }
+    }
+
+    fn works_ahead(&self) -> bool {
+        self.software.call > Time::ZERO
+    }
+
+    async fn begins_next(&self, is_done: bool) -> Clock {
+        let ago = if is_done {
+            self.software.call
+        } else {
+            Time::ZERO
+        };
+        Clock {
+            at_ps: self.memory.begins_next(ago).await,
+            reading_ps: self.software.clock.as_ps(),
         }
     }
 

@@ -24,6 +24,9 @@ const MANY_LOOKS: u32 = 2_000;
 /// The process's slot, which the first call maps.
 static SLOT: OnceLock<&Slot> = OnceLock::new();
 
+/// The slot with the bell.
+static BELL: OnceLock<&Slot> = OnceLock::new();
+
 /// One thread of the process makes a call at a time.
 static IS_BUSY: AtomicBool = AtomicBool::new(false);
 
@@ -120,20 +123,28 @@ fn invoke(slot: &Slot) -> u64 {
 fn pass(slot: &Slot, said: u32) {
     let measures = slot.options.load(Relaxed) & MEASURES != 0;
     if measures {
+        // In this order: the simulator may look, and must not take the time twice.
+        slot.left_at_ns.store(0, SeqCst);
         let own = system::computed_ns().saturating_sub(LEFT_AT_NS.get());
-        slot.computed_ns.fetch_add(own, Relaxed);
+        slot.computed_ns.fetch_add(own, SeqCst);
     }
     pass_turn(slot, said);
     if measures {
-        LEFT_AT_NS.set(system::computed_ns());
+        let left_at_ns = system::computed_ns();
+        LEFT_AT_NS.set(left_at_ns);
+        slot.thread.store(system::thread_number(), SeqCst);
+        slot.left_at_ns.store(left_at_ns, SeqCst);
     }
 }
 
 fn pass_turn(slot: &Slot, said: u32) {
     slot.said.store(said, Relaxed);
     slot.turn.store(SIMULATOR, SeqCst);
-    if slot.simulator_sleeps.load(SeqCst) != 0 {
-        system::wake(&slot.turn);
+    if slot.simulator_sleeps.load(SeqCst) != 0
+        && let Some(Slot { turn: bell, .. }) = BELL.get()
+    {
+        bell.fetch_add(1, SeqCst);
+        system::wake(bell);
     }
     let is_patient = slot.options.load(Relaxed) & IS_PATIENT != 0;
     for _ in 0..if is_patient { MANY_LOOKS } else { LOOKS } {
@@ -170,7 +181,10 @@ fn connect() -> &'static Slot {
     let open = |path| OpenOptions::new().read(true).write(true).open(path);
     let slot = given.rsplit_once(':').and_then(|(path, number)| {
         let file = open(path).ok()?;
-        system::map(&file, number.parse().ok()?)
+        let rank: usize = number.parse().ok()?;
+        let slot = system::map(&file, rank.checked_add(1)?)?;
+        let _ = BELL.set(system::map(&file, 0)?);
+        Some(slot)
     });
     let Some(slot) = slot else {
         fail(&format!("{VARIABLE}={given} leads to no rank"));

@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// and the number of the rank in it, with a colon between them.
 pub const VARIABLE: &str = "SME_MPI_RANK";
 
-/// The distance of the slots of two ranks in that memory, in bytes.
+/// The distance of the slots of two ranks in that memory, in bytes. The slot of rank 0 is the
+/// second one; of the first, [`Slot::turn`] is the bell: a futex that is changed and woken to wake
+/// the simulator.
 pub const SLOT_BYTES: usize = 4096;
 
 /// The most arguments of a call, or of a function of the program's.
@@ -80,7 +82,7 @@ pub struct Slot {
     pub turn: AtomicU32,
     /// Whether the process sleeps until it has the turn.
     pub process_sleeps: AtomicU32,
-    /// Whether the simulator does.
+    /// Whether the simulator sleeps, and wants the bell rung when it has the turn.
     pub simulator_sleeps: AtomicU32,
     /// The reason for the last turn: [`CALLS`] to [`RETURNED`].
     pub said: AtomicU32,
@@ -95,8 +97,14 @@ pub struct Slot {
     pub options: AtomicU32,
     /// 0, [`INITIALIZED`] or [`FINALIZED`].
     pub state: AtomicU32,
-    /// The time for which the program has computed outside calls, in nanoseconds.
+    /// The time for which the program has computed outside calls before the last one, in
+    /// nanoseconds.
     pub computed_ns: AtomicU64,
+    /// The processor time of the thread [`Self::thread`] at which it left its last call, in
+    /// nanoseconds; 0 in a call, and where the program is not measured.
+    pub left_at_ns: AtomicU64,
+    /// That thread, by the system's number.
+    pub thread: AtomicU32,
     /// The address of the function that is wanted called.
     pub function: AtomicU64,
     /// The result of a call or a function.

@@ -50,6 +50,12 @@ const FUTEX: c_long = 202;
 #[cfg(not(target_arch = "x86_64"))]
 const FUTEX: c_long = 98;
 
+#[cfg(target_arch = "x86_64")]
+const GETTID: c_long = 186;
+/// As above.
+#[cfg(not(target_arch = "x86_64"))]
+const GETTID: c_long = 178;
+
 const FUTEX_WAIT: c_int = 0;
 const FUTEX_WAKE: c_int = 1;
 const READ_AND_WRITE: c_int = 3;
@@ -122,6 +128,12 @@ pub fn belongs_to_parent() {
 /// The calling thread, by a number that no other has while it lives, and that is not 0.
 pub fn thread() -> usize {
     pthread_self()
+}
+
+/// The calling thread, by the system's number.
+pub fn thread_number() -> u32 {
+    // SAFETY: the call takes nothing, and cannot fail.
+    unsafe { syscall(GETTID) as u32 }
 }
 
 /// The address of a function of this name among all that programs find, or null.

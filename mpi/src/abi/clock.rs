@@ -1,13 +1,47 @@
 //! The time that passes in a program between its calls of MPI, and the clock that it reads.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::program::{Asked, Beside, Gone, Program};
+use super::facts::CALLS;
+use super::program::{Asked, Beside, Gone, News, Program};
 use super::rank::{Ended, Failure, SUCCESS};
-use super::server::{Compute, Server};
+use super::server::Server;
 use crate::channel::Channel;
-use crate::processor::Processor;
+use crate::processor::{self, Processor};
 use crate::rank::Mpi;
+
+/// The time that a process's own computing takes on the machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Compute {
+    /// None.
+    Zero,
+    /// So many picoseconds after each call that takes time.
+    Fixed(u64),
+    /// The time that its thread took here, times this factor.
+    Measured(f64),
+    /// The time that the program declares.
+    Declared,
+}
+
+/// The clock of a rank that computes, and that has been read so often without the machine: this
+/// takes its time later. The program's own computing takes none.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock {
+    now: processor::Clock,
+    readings: u64,
+}
+
+impl Clock {
+    /// Reads it: the time in seconds (MPI_Wtime).
+    pub(super) fn reads(&mut self) -> f64 {
+        let passed_ps = self.readings.saturating_mul(self.now.reading_ps);
+        self.readings += 1;
+        // As a machine tells it: the nanosecond that has begun.
+        let now_ns = self.now.at_ps.saturating_add(passed_ps) / 1_000 + 1;
+        BEGIN_S + now_ns as f64 * 1e-9
+    }
+}
 
 /// The time of a rank's beginning, in seconds: programs may take 0 for no time.
 const BEGIN_S: f64 = 1.0;
@@ -22,7 +56,94 @@ impl<C: Channel> Server<'_, C> {
         BEGIN_S + self.mpi.wtime().await
     }
 
-    /// Performs a call that is not MPI's.
+    /// Answers a call with `result`, and lets the process compute until it makes the next one.
+    ///
+    /// The process goes on at once, and computes while time passes on the machine: the last work of
+    /// its call, its own computing as far as that is known, and the work of entering any call. The
+    /// simulator waits for it only then, and other processes whose calls end meanwhile compute as
+    /// well. This is so unless others may write to its memory in that time, or it may end:
+    /// processes end one after the other.
+    pub(super) async fn goes_on(&mut self, call: &Asked, result: u64) -> Result<Asked, Gone> {
+        let rank = Arc::clone(&self.rank);
+        let is_apart = !self.is_finalized && self.windows.is_empty();
+        let works_ahead = is_apart && self.mpi.works_ahead();
+        // Calls between two looks are told.
+        let is_alone = is_apart && self.row.is_none();
+        let has_clock = is_alone && works_ahead && self.compute == Compute::Zero;
+        if is_apart {
+            rank.program.answer(result);
+            if is_alone && !has_clock {
+                rank.program.computes(&rank);
+            }
+        }
+        let has_left = self.mpi.has_left().await;
+        let ps = self.computing_ps(call, has_left);
+        self.passes(ps).await.map_err(|_| Gone)?;
+        if works_ahead {
+            let begins = |now| {
+                if has_clock {
+                    *rank.clock.lock() = Some(Clock { now, readings: 0 });
+                    rank.program.computes(&rank);
+                }
+            };
+            self.mpi.enters_ahead(begins).await;
+        }
+        if !is_apart {
+            rank.program.answer(result);
+        }
+        loop {
+            match next(self.mpi, &*rank.program).await? {
+                News::Calls(asked) => {
+                    let read = rank.clock.lock().take();
+                    if let Some(clock) = read.filter(|clock| clock.readings > 0) {
+                        let ps = clock.readings.saturating_mul(clock.now.reading_ps);
+                        self.passes(ps).await.map_err(|_| Gone)?;
+                        self.mpi.enters_later().await;
+                    }
+                    self.has_computed(asked.computed_ns).await?;
+                    return Ok(asked);
+                }
+                News::Computes(ns) if is_apart => self.has_computed(ns).await?,
+                News::Computes(_) | News::Waits => {}
+            }
+        }
+    }
+
+    /// The time for which the process computes after this call, as far as that is known, in
+    /// picoseconds; a call that `has_left` has taken time itself.
+    fn computing_ps(&self, call: &Asked, has_left: bool) -> u64 {
+        match (self.compute, call.beside) {
+            (Compute::Declared, Some(Beside::Computes(seconds))) => picoseconds(seconds),
+            (Compute::Fixed(ps), beside) => {
+                let reads_clock = match beside {
+                    None => CALLS.get(call.number).is_some_and(|it| it.name == "Wtime"),
+                    Some(beside) => matches!(beside, Beside::ReadsClock(_)),
+                };
+                let takes_time = has_left || reads_clock;
+                if takes_time && !self.is_finalized {
+                    ps
+                } else {
+                    0
+                }
+            }
+            _ => 0,
+        }
+    }
+
+    /// The process has computed so long since it began, in nanoseconds: what is new takes its time,
+    /// if it is measured.
+    async fn has_computed(&mut self, since_begin_ns: u64) -> Result<(), Gone> {
+        let Compute::Measured(factor) = self.compute else {
+            return Ok(());
+        };
+        let ns = since_begin_ns.saturating_sub(self.computed_ns);
+        self.computed_ns += ns;
+        let ps = (ns as f64 * 1e3 * factor) as u64;
+        self.passes(ps).await.map_err(|_| Gone)
+    }
+
+    /// Performs a call that is not MPI's and that a function of the program's makes; the process
+    /// computes in it if it says so.
     pub(super) async fn beside(&mut self, call: Beside) -> Ended {
         match call {
             Beside::Computes(seconds) => {
@@ -62,13 +183,23 @@ impl<C: Channel> Server<'_, C> {
     }
 }
 
-/// The next call of a process. While that waits for something other than MPI, simulated time goes
+/// The first call of a process.
+pub(super) async fn first<C: Channel>(mpi: &Mpi<C>, program: &dyn Program) -> Result<Asked, Gone> {
+    loop {
+        if let News::Calls(asked) = next(mpi, program).await? {
+            return Ok(asked);
+        }
+    }
+}
+
+/// The next news of a process. While that waits for something other than MPI, simulated time goes
 /// on: slowly at first, as others may need little of it.
-pub(super) async fn next<C: Channel>(mpi: &Mpi<C>, program: &dyn Program) -> Result<Asked, Gone> {
+async fn next<C: Channel>(mpi: &Mpi<C>, program: &dyn Program) -> Result<News, Gone> {
     let mut pause_ps = LEAST_PAUSE_PS;
     loop {
-        if let Some(asked) = program.next()? {
-            return Ok(asked);
+        let news = program.next()?;
+        if news != News::Waits {
+            return Ok(news);
         }
         mpi.channel().processor().computes(pause_ps).await;
         pause_ps = (2 * pause_ps).min(MOST_PAUSE_PS);

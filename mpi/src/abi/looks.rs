@@ -10,10 +10,11 @@
 //! than [`MOST`], it learns of something so many looks late at most.
 
 use super::arguments::{Arguments, Out};
+use super::clock::Compute;
 use super::facts::{CALLS, Interface};
 use super::program::{Asked, Gone, Looks};
 use super::rank::Failure;
-use super::server::{Compute, Server};
+use super::server::Server;
 use crate::channel::Channel;
 
 /// Of so many looks in a row, the process makes one more by itself.
@@ -124,6 +125,9 @@ impl<C: Channel> Server<'_, C> {
                 self.passes_by(&row.asked).await;
             }
             self.mpi.has_left().await;
+            if let Compute::Fixed(ps) = self.compute {
+                self.passes(ps).await.map_err(|_| Gone)?;
+            }
         }
         self.row = Some(row);
         Ok(None)

@@ -8,11 +8,13 @@
 //! * `arguments`, `status`: what calls take and give.
 //! * [`server`]: the calls of a rank, one after the other; a file for each chapter of the table,
 //!   `access` for the calls that access windows, and `transfer` for those that access files.
+//! * `alone`: calls that concern their rank alone, whose turn is not waited for.
 //! * `callback`: functions of the program's that calls call.
 //! * `clock`: the time that passes between calls.
 //! * `looks`: calls that look again and again for what has not come.
 
 mod access;
+mod alone;
 mod arguments;
 mod attribute;
 mod callback;
@@ -46,5 +48,6 @@ mod transfer;
 mod types;
 mod window;
 
+pub use clock::Compute;
 pub use rank::{Failure, Rank};
-pub use server::{Compute, serve};
+pub use server::serve;

@@ -1,8 +1,10 @@
 //! The process of a rank, as the calls that it makes see it.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::process::Services;
+use super::rank::Rank;
 use crate::buffer::Outside;
 use crate::error::Fault;
 use crate::file::{Directory, Handover};
@@ -66,6 +68,19 @@ pub enum Proxy {
     Key(i64, [u64; 2]),
 }
 
+/// The news of a process that computes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum News {
+    /// It makes a call.
+    Calls(Asked),
+    /// It goes on, and has computed for at least so long since it began
+    /// ([`Asked::computed_ns`]).
+    Computes(u64),
+    /// It waits for something else: simulated time has to go on, so that others can bring that
+    /// about.
+    Waits,
+}
+
 /// The news of a process that calls one of its functions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Heard {
@@ -108,12 +123,17 @@ pub struct Gone;
 /// The process of a rank. It makes a call, waits for the answer, and meanwhile calls functions of
 /// its program when it is told to.
 pub trait Program: Outside + Directory + fmt::Debug {
-    /// Waits until the process makes its next call. Simulated time stands still. None if the
-    /// process waits for something else: time has to go on, so that others can bring that about.
+    /// The process computes from now on. Its calls that `rank` [performs
+    /// alone](Rank::performs_alone) may be answered at once, each asked for once, until
+    /// [`Self::next`] gives another one.
+    fn computes(&self, _rank: &Arc<Rank>) {}
+
+    /// Waits until the process makes its next call, or there is other news of it. Simulated time
+    /// stands still.
     ///
     /// # Errors
     /// [`Gone`]
-    fn next(&self) -> Result<Option<Asked>, Gone>;
+    fn next(&self) -> Result<News, Gone>;
 
     /// Gives the process leave to make looks by itself. It is called before the last call is
     /// answered, and holds until the process makes another one. A process that asks for each look

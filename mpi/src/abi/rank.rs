@@ -5,6 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::callback::Depth;
+use super::clock::Clock;
 use super::facts::Interface;
 use super::objects::Objects;
 use super::program::{Gone, Program};
@@ -21,6 +22,10 @@ pub struct Rank {
     pub(super) objects: Mutex<Objects>,
     /// The subject of the call that it makes, whose error handler is told of errors.
     pub(super) about: Mutex<About>,
+    /// The failure of the call that it has performed alone, to which nothing has responded yet.
+    pub(super) failed: Mutex<Option<Failure>>,
+    /// Its clock, as far as it can be read without the machine.
+    pub(super) clock: Mutex<Option<Clock>>,
     /// Its functions that are being called.
     pub(super) depth: Depth,
 }
@@ -139,6 +144,8 @@ impl Rank {
             interface,
             objects: Mutex::new(Objects::new(interface)),
             about: Mutex::default(),
+            failed: Mutex::default(),
+            clock: Mutex::default(),
             depth: Depth::new(0),
         }
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::arguments::Arguments;
-use super::clock::next;
+use super::clock::{Compute, first};
 use super::facts::{Chapter, Interface};
 use super::looks::Row;
-use super::program::{Asked, Gone, Program};
+use super::program::{Asked, Beside, Gone, Program};
 use super::rank::{About, Ended, Failure, Rank};
 use super::request::Pending;
 use super::window::WindowObject;
@@ -18,22 +18,13 @@ use crate::error::ErrorClass;
 use crate::rank::point::Message;
 use crate::rank::{Begun, Mpi};
 
-/// The time that a process's own computing takes on the machine.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Compute {
-    /// None.
-    Zero,
-    /// The time that its thread took here, times this factor.
-    Measured(f64),
-    /// The time that the program declares.
-    Declared,
-}
-
 /// The calls of a rank.
 pub(super) struct Server<'m, C> {
     pub(super) mpi: &'m Mpi<C>,
     pub(super) rank: Arc<Rank>,
     pub(super) compute: Compute,
+    /// The time for which the process has computed and that has passed, if it is measured.
+    pub(super) computed_ns: u64,
     pub(super) requests: FxHashMap<u64, Pending<'m, C>>,
     /// By request or message: the subject of the call that began it.
     pub(super) subjects: FxHashMap<u64, About>,
@@ -60,14 +51,14 @@ pub async fn serve<C: Channel>(
     compute: Compute,
     begun: Option<Begun>,
 ) -> bool {
-    let Ok(first) = next(mpi, &*program).await else {
+    let Ok(first) = first(mpi, &*program).await else {
         return true;
     };
-    let rank = Arc::new(Rank::new(program, interface()));
     let mut server = Server {
         mpi,
-        rank: Arc::clone(&rank),
+        rank: Arc::new(Rank::new(program, interface())),
         compute,
+        computed_ns: first.computed_ns,
         requests: FxHashMap::default(),
         subjects: FxHashMap::default(),
         windows: FxHashMap::default(),
@@ -81,27 +72,11 @@ pub async fn serve<C: Channel>(
     server.begins();
     mpi.leave_late();
     let mut asked = Ok(first);
-    let mut computed_ns = first.computed_ns;
     while let Ok(call) = asked {
-        if let Compute::Measured(factor) = compute {
-            let ns = call.computed_ns.saturating_sub(computed_ns);
-            computed_ns = call.computed_ns;
-            let ps = (ns as f64 * 1e3 * factor) as u64;
-            if server.passes(ps).await.is_err() {
-                break;
-            }
-        }
-        let Ok(result) = server.answer_to(call).await else {
-            break;
+        asked = match server.answer_to(call).await {
+            Ok(result) => server.goes_on(&call, result).await,
+            Err(gone) => Err(gone),
         };
-        // The process goes on while the end of its call is simulated, unless others may write to
-        // its memory meanwhile, or it may end: processes end one after the other.
-        if server.is_finalized || !server.windows.is_empty() {
-            mpi.has_left().await;
-        }
-        rank.program.answer(result);
-        mpi.has_left().await;
-        asked = next(mpi, &*rank.program).await;
     }
     server.is_finalized || !server.is_initialized
 }
@@ -135,6 +110,8 @@ impl<C: Channel> Server<'_, C> {
         }
         let (result, has_found) = match asked.beside {
             None => self.performs(asked, false).await?,
+            // It computes when it has been answered.
+            Some(Beside::Computes(_)) => (0, None),
             Some(beside) => {
                 let result = self.beside(beside).await;
                 (result.map_err(|_| Gone)?, None)
@@ -153,13 +130,20 @@ impl<C: Channel> Server<'_, C> {
         is_again: bool,
     ) -> Result<(u64, Option<bool>), Gone> {
         let rank = Arc::clone(&self.rank);
-        *rank.about.lock() = About::Nothing;
         let Some(mut arguments) = Arguments::new(&rank, &asked) else {
             return Ok((0, None));
         };
         arguments.is_again = is_again;
         let call = arguments.call;
-        match self.call(&mut arguments).await {
+        let has_failed = rank.failed.lock().take();
+        let ended = match has_failed {
+            Some(failure) => Err(failure),
+            None => {
+                *rank.about.lock() = About::Nothing;
+                self.call(&mut arguments).await
+            }
+        };
+        match ended {
             Ok(result) => Ok((result, arguments.has_found)),
             Err(failure) => {
                 arguments.makes_none();

@@ -8,7 +8,7 @@ use super::{Mpi, PROC_NULL};
 use crate::channel::Channel;
 use crate::device::driver;
 use crate::error::{ErrorClass, Fault, MpiError};
-use crate::processor::Work;
+use crate::processor::{Clock, Processor, Work};
 
 /// The state of a rank's calls.
 #[derive(Debug, Default)]
@@ -17,6 +17,8 @@ pub(super) struct Calls {
     is_inside: AtomicBool,
     /// Whether calls are left late: see [`Mpi::leave_late`].
     is_late: AtomicBool,
+    /// Whether the work of entering the next call has been done.
+    is_ahead: AtomicBool,
     /// The call whose result is there, and whose last work has not been charged.
     leaving: Mutex<Option<&'static str>>,
 }
@@ -57,7 +59,9 @@ impl<C: Channel> Mpi<C> {
         self.has_left().await;
         let peer = peer.filter(|&peer| peer != PROC_NULL);
         self.channel.enters(call, peer, bytes).await;
-        self.device.owe(Work::Call, 1);
+        if !self.calls.is_ahead.swap(false, Ordering::Relaxed) {
+            self.device.owe(Work::Call, 1);
+        }
         Ok(entered)
     }
 
@@ -79,12 +83,34 @@ impl<C: Channel> Mpi<C> {
         self.calls.is_late.store(true, Ordering::Relaxed);
     }
 
-    /// Charges the last work of the call that the rank has left, if that is still to be done.
-    pub(crate) async fn has_left(&self) {
+    /// Charges the last work of the call that the rank has left, if that is still to be done;
+    /// returns whether it was.
+    pub(crate) async fn has_left(&self) -> bool {
         let call = self.calls.leaving.lock().take();
         if let Some(call) = call {
             driver::charge(&self.device, &self.channel).await;
             self.channel.leaves(call).await;
         }
+        call.is_some()
+    }
+
+    /// Returns whether there is work of entering the next call that can be done now: see
+    /// [`Self::enters_ahead`].
+    pub(crate) fn works_ahead(&self) -> bool {
+        !self.calls.is_ahead.load(Ordering::Relaxed) && self.channel.processor().works_ahead()
+    }
+
+    /// Does the work of entering the next call now, while the rank's program may still compute: it
+    /// is the same for all calls, and concerns no other rank. `begins` is told the time before
+    /// that.
+    pub(crate) async fn enters_ahead(&self, begins: impl FnOnce(Clock)) {
+        begins(self.channel.processor().begins_next(false).await);
+        self.channel.work(&[(Work::Call, 1)]).await;
+        self.calls.is_ahead.store(true, Ordering::Relaxed);
+    }
+
+    /// The program has done something else before the call, for which time has passed now.
+    pub(crate) async fn enters_later(&self) {
+        self.channel.processor().begins_next(true).await;
     }
 }

@@ -4,6 +4,7 @@
 // A failure here fails the test.
 #![allow(clippy::unwrap_used)]
 
+mod alone;
 mod looks;
 mod script;
 
@@ -50,14 +51,30 @@ fn word(interface: Interface) -> impl Strategy<Value = u64> {
     ]
 }
 
-/// Makes `calls`, each a number and words, behind MPI_Init with errors that return; the results of
-/// those that ended, as far as the last run had come.
+/// Calls, each a number and words.
+type Calls = Vec<(usize, [u64; 16])>;
+
+/// Makes `calls` behind MPI_Init with errors that return; the results of those that ended, and
+/// memory, as far as the last run had come.
 fn performs(
     interface: Interface,
     words: &[u64],
-    calls: Vec<(usize, [u64; 16])>,
+    calls: Calls,
     compute: Compute,
 ) -> (Vec<u64>, Vec<u8>) {
+    let script = performed(interface, calls, compute, |calls| {
+        Script::listed(words, calls)
+    });
+    (script.answers.lock().clone(), script.memory.lock().clone())
+}
+
+/// The same, of the script that `listed` makes of the calls.
+fn performed(
+    interface: Interface,
+    calls: Calls,
+    compute: Compute,
+    listed: impl Fn(Vec<Asked>) -> Script,
+) -> Arc<Script> {
     let returns = interface.handle("ERRORS_RETURN");
     let begins = ["COMM_WORLD", "COMM_SELF"].map(|comm| {
         let mut values = [0; 16];
@@ -69,19 +86,17 @@ fn performs(
         .map(|(number, values)| asked(number, values));
     let init = asked(number("Init"), [0; 16]);
     let all: Vec<Asked> = begins.into_iter().chain([init]).chain(calls).collect();
-    let last: Arc<Mutex<Arc<Script>>> =
-        Arc::new(Mutex::new(Arc::new(Script::listed(words, vec![]))));
+    let last: Arc<Mutex<Arc<Script>>> = Arc::new(Mutex::new(Arc::new(listed(vec![]))));
     // A call that waits for ever ends with an error: that there is nothing to wait for.
     let _ = run(1, Setting { room: 64, seed: 1 }, |wire| {
-        let script = Arc::new(Script::listed(words, all.clone()));
+        let script = Arc::new(listed(all.clone()));
         *last.lock() = Arc::clone(&script);
         async move {
             let mpi = Mpi::new(wire);
             serve(&mpi, script, || interface, compute, None).await
         }
     });
-    let last = last.lock();
-    (last.answers.lock().clone(), last.memory.lock().clone())
+    Arc::clone(&last.lock())
 }
 
 /// Calls with right arguments: a send and a receive in partitions, and their starts.

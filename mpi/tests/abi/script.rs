@@ -1,11 +1,13 @@
 //! A process that is none: memory, and a list of calls or what gives them.
 
 use std::fmt;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
+use sme_mpi::abi::Rank;
 use sme_mpi::abi::facts::CALLS;
 use sme_mpi::abi::process::Services;
-use sme_mpi::abi::program::{Asked, Beside, Gone, Heard, Looks, Part, Program, Proxy};
+use sme_mpi::abi::program::{Asked, Beside, Gone, Heard, Looks, News, Part, Program, Proxy};
 use sme_mpi::buffer::Outside;
 use sme_mpi::error::{ErrorClass, Fault};
 use sme_mpi::file::{Directory, Handover, InMemory, Mode, Storage};
@@ -24,6 +26,11 @@ pub struct Script {
     scratch: Mutex<[u64; 128]>,
     calls: Mutex<Calls>,
     alone: Mutex<Alone>,
+    /// Whether calls that its rank performs alone are answered at once.
+    is_served: bool,
+    /// The rank, while it may, and the number of those calls.
+    rank: Mutex<Option<Arc<Rank>>>,
+    pub at_once: Mutex<usize>,
     services: Services,
     files: InMemory,
     handover: Handover,
@@ -77,10 +84,29 @@ impl Script {
                 makes,
                 ..Alone::default()
             }),
+            is_served: false,
+            rank: Mutex::default(),
+            at_once: Mutex::default(),
             services: Services::default(),
             files: InMemory::default(),
             handover: Handover::default(),
         }
+    }
+
+    /// The same whose calls that its rank performs alone are answered at once.
+    pub fn served(self) -> Self {
+        Self {
+            is_served: true,
+            ..self
+        }
+    }
+
+    /// The result of a call that is answered at once.
+    fn answer_at_once(&self, asked: &Asked) -> Option<u64> {
+        let rank = self.rank.lock().clone().filter(|_| self.is_served)?;
+        let result = rank.performs_alone(asked)?;
+        *self.at_once.lock() += 1;
+        Some(result)
     }
 
     /// Makes a look without asking, if it may; returns whether it has.
@@ -165,13 +191,27 @@ impl Directory for Script {
 }
 
 impl Program for Script {
-    fn next(&self) -> Result<Option<Asked>, Gone> {
-        let (mut calls, mut memory) = (self.calls.lock(), self.memory.lock());
+    fn computes(&self, rank: &Arc<Rank>) {
+        *self.rank.lock() = Some(Arc::clone(rank));
+    }
+
+    fn next(&self) -> Result<News, Gone> {
+        let mut calls = self.calls.lock();
         loop {
-            let mut asked = calls(&mut memory).ok_or(Gone)?;
+            let mut memory = self.memory.lock();
+            let Some(mut asked) = calls(&mut memory) else {
+                *self.rank.lock() = None;
+                return Err(Gone);
+            };
             if self.looks(&asked, &mut memory) {
                 continue;
             }
+            drop(memory);
+            if let Some(result) = self.answer_at_once(&asked) {
+                self.answer(result);
+                continue;
+            }
+            *self.rank.lock() = None;
             let mut alone = self.alone.lock();
             let looks = std::mem::take(&mut alone.looks);
             asked.looks = match alone.makes {
@@ -181,7 +221,7 @@ impl Program for Script {
             };
             alone.leave = None;
             alone.last = Some(asked);
-            return Ok(Some(asked));
+            return Ok(News::Calls(asked));
         }
     }
 

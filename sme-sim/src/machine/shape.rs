@@ -60,6 +60,8 @@ pub struct Shape {
 pub struct Software {
     /// Entering and leaving a call.
     pub call: Time,
+    /// Reading the clock, the processor's own work.
+    pub clock: Time,
     /// Making a request of a send or a receive, or a packet of its own, and queueing it.
     pub request: Time,
     /// Handling a packet that has arrived.
@@ -111,6 +113,7 @@ impl Software {
         };
         Self {
             call: slower(self.call),
+            clock: slower(self.clock),
             request: slower(self.request),
             packet: slower(self.packet),
             compare: slower(self.compare),

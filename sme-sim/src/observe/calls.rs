@@ -32,24 +32,33 @@ pub struct OpenCall {
 /// The calls of a node's threads.
 #[derive(Clone, Debug, Default)]
 pub struct CallRecord {
-    /// Of each thread, the outermost first.
-    open: Vec<Vec<OpenCall>>,
+    threads: Vec<Calls>,
     /// In the order in which they ended, where they are to be kept.
     ended: Vec<ThreadCall>,
+}
+
+/// The calls of one thread.
+#[derive(Clone, Debug, Default)]
+struct Calls {
+    /// Those that it is in, the outermost first.
+    open: Vec<OpenCall>,
+    /// The time at which the next one has begun, if it has.
+    ahead: Option<Time>,
 }
 
 impl CallRecord {
     /// Thread number `thread` says `mark` at `now`; a call that is over is kept if `keeps`.
     pub fn mark(&mut self, now: Time, thread: u16, mark: Mark, keeps: bool) {
         let number = usize::from(thread);
-        if number >= self.open.len() {
-            self.open.resize(number + 1, Vec::new());
+        if number >= self.threads.len() {
+            self.threads.resize(number + 1, Calls::default());
         }
-        let open = &mut self.open[number];
+        let Calls { open, ahead } = &mut self.threads[number];
         match mark {
+            Mark::Ahead(ago) => *ahead = Some(now.since(ago)),
             Mark::Enters(call) => open.push(OpenCall {
                 call,
-                begin: now,
+                begin: ahead.take().unwrap_or(now),
                 site: None,
             }),
             Mark::At(site) => {
@@ -75,7 +84,7 @@ impl CallRecord {
 
     /// The innermost call that `thread` is in.
     pub fn open(&self, thread: u16) -> Option<&OpenCall> {
-        self.open.get(usize::from(thread))?.last()
+        self.threads.get(usize::from(thread))?.open.last()
     }
 
     /// The calls that are over, in the order of their ends, if they were kept.
@@ -130,6 +139,25 @@ mod tests {
             end: Time::from_ns(5),
         };
         assert_eq!(record.ended(), [kept]);
+    }
+
+    #[test]
+    fn a_call_begins_with_the_work_that_was_done_ahead() {
+        let mut record = CallRecord::default();
+        let [first, second] = ["first", "second"].map(|name| Call::new(name, 0));
+        let marks = [
+            (2, Mark::Ahead(Time::ZERO)),
+            (3, Mark::Ahead(Time::from_ns(2))),
+            (3, Mark::Enters(first)),
+            (4, Mark::Leaves),
+            (6, Mark::Enters(second)),
+            (7, Mark::Leaves),
+        ];
+        for (at, mark) in marks {
+            record.mark(Time::from_ns(at), 0, mark, true);
+        }
+        let begins = record.ended().iter().map(|call| call.begin);
+        assert!(begins.eq([1, 6].map(Time::from_ns)));
     }
 
     #[test]

@@ -90,7 +90,7 @@ impl End {
         match mark {
             Mark::End(span) => Some(Self::Span(span)),
             Mark::Leaves => Some(Self::Call { thread, at }),
-            Mark::Begin(_) | Mark::Counts | Mark::Enters(_) | Mark::At(_) => None,
+            Mark::Begin(_) | Mark::Counts | Mark::Ahead(_) | Mark::Enters(_) | Mark::At(_) => None,
         }
     }
 }

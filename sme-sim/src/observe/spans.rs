@@ -132,7 +132,7 @@ impl Spans {
                 named.ended += 1;
                 named.at(span.number).ends(now);
             }
-            Mark::Counts | Mark::Enters(_) | Mark::At(_) | Mark::Leaves => {}
+            Mark::Counts | Mark::Ahead(_) | Mark::Enters(_) | Mark::At(_) | Mark::Leaves => {}
         }
     }
 
@@ -254,7 +254,7 @@ impl SpanRecord {
     /// Thread number `thread` says `mark` at `now`.
     #[inline]
     pub fn mark(&mut self, now: Time, thread: u16, mark: Mark) {
-        if let Mark::Enters(_) | Mark::At(_) | Mark::Leaves = mark {
+        if let Mark::Ahead(_) | Mark::Enters(_) | Mark::At(_) | Mark::Leaves = mark {
             let calls = self.calls.get_or_insert_default();
             return calls.mark(now, thread, mark, self.each.is_some());
         }
@@ -300,7 +300,7 @@ impl Each {
                     end: now,
                 });
             }
-            Mark::Counts | Mark::Enters(_) | Mark::At(_) | Mark::Leaves => {}
+            Mark::Counts | Mark::Ahead(_) | Mark::Enters(_) | Mark::At(_) | Mark::Leaves => {}
         }
     }
 }

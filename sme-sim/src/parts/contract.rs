@@ -187,6 +187,10 @@ pub enum Mark {
     End(Span),
     /// The warm-up is over: the program's actions from here on count in the run's traffic.
     Counts,
+    /// The call of a library that the program enters next has begun so long ago: the first work of
+    /// any call can be done before it is known which one it is. The answer is the time, in
+    /// picoseconds.
+    Ahead(Time),
     /// The program enters a call of a library, within the calls that it is in already.
     Enters(Call),
     /// In the call that it entered last it waits on behalf of this place in its program.
@@ -292,6 +296,12 @@ impl ThreadMemory {
     /// The warm-up is over: what the thread does from here on counts. Takes no simulated time.
     pub fn counts(&self) -> impl Future<Output = ()> + Send + use<> {
         ask(move || Operation::Mark(Mark::Counts))
+    }
+
+    /// The call that it [enters](Self::enters) next has begun so long `ago`; returns the time, in
+    /// picoseconds. Takes no simulated time.
+    pub fn begins_next(&self, ago: Time) -> impl Future<Output = u64> + Send + use<> {
+        ask(move || Operation::Mark(Mark::Ahead(ago)))
     }
 
     /// Is in `call` from here on, within the calls that it is in already; takes no simulated time.

@@ -50,9 +50,10 @@ pub struct RunFlags {
     /// The channel's buffers are divided among all [default: as many as -n]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     universe: Option<String>,
-    /// Time of the program's own computing: zero, so that only communication costs; declared, as
-    /// the program says by sme_compute (include/sme.h); measured, what its thread takes here, or
-    /// measured:FACTOR, so many times as much
+    /// Time of the program's own computing: zero, so that only communication costs; fixed:TIME, so
+    /// much after each call that takes time; declared, as the program says by sme_compute
+    /// (include/sme.h); measured, what its thread takes here, or measured:FACTOR, so many times as
+    /// much
     #[arg(long, value_name = "HOW", default_value = "zero")]
     compute: String,
     /// Let the clocks that programs read (clock_gettime, gettimeofday, time) tell the time of
@@ -215,9 +216,10 @@ fn compute(text: &str) -> Result<Compute, Stop> {
             let factor = read::real(FLAG, factor, &(1e-6..=1e6))?;
             Ok(Compute::Measured(factor))
         }
+        Some(("fixed", time)) => Ok(Compute::Fixed(read::time(FLAG, time)?.as_ps())),
         _ => Err(Stop::flag(
             FLAG,
-            format!("{text} is neither zero, declared, measured nor measured:FACTOR"),
+            format!("{text} is neither zero, fixed:TIME, declared, measured nor measured:FACTOR"),
         )),
     }
 }

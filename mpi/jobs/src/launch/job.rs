@@ -22,12 +22,13 @@ use sme_mpi::abi::program::Part;
 use sme_mpi::error::{ErrorClass, Fault};
 use sme_mpi::file::Handover;
 
+use super::desk::Desk;
 use super::interface::{self, CompiledFor, Uses};
 use super::library;
 use super::part::{Place, place};
 use super::process::RankProcess;
+use super::slots::Slots;
 use super::slots::slot::{FINALIZED, INITIALIZED, IS_PATIENT, MEASURES};
-use super::slots::{Slots, wake_simulator};
 
 /// A program, and how its processes are started.
 #[derive(Clone, Debug)]
@@ -81,6 +82,7 @@ pub enum Wrong {
 #[derive(Debug)]
 pub struct Shared {
     slots: Slots,
+    desk: Desk,
     state: Mutex<State>,
     watchers: Mutex<Vec<JoinHandle<()>>>,
     setting: Setting,
@@ -120,6 +122,11 @@ impl Shared {
     /// The process that a rank has now, as its calls see it.
     pub fn process(self: &Arc<Self>, rank: u32) -> RankProcess {
         RankProcess::new(rank, self.slots.of(rank), Arc::clone(self))
+    }
+
+    /// The processes that compute.
+    pub fn desk(&self) -> &Desk {
+        &self.desk
     }
 
     /// The services that processes have published.
@@ -181,11 +188,8 @@ impl Shared {
             // It cannot have ended and been replaced: it is waited for under this lock.
             let _ = kill_process(process, Signal::KILL);
         }
-        let ranks = state.running.len() as u32;
         drop(state);
-        for rank in 0..ranks {
-            wake_simulator(self.slots.of(rank));
-        }
+        self.slots.bell().rings();
     }
 
     /// A rank's process has ended.
@@ -208,7 +212,7 @@ impl Shared {
         let is_stopped = self.state.lock().is_stopped;
         match how {
             Some(how) if !is_stopped => self.goes_wrong(Wrong::Died { rank, how }),
-            _ => wake_simulator(slot),
+            _ => self.slots.bell().rings(),
         }
     }
 }
@@ -400,6 +404,7 @@ impl Processes {
             ..State::default()
         };
         let shared = Arc::new(Shared {
+            desk: Desk::new(slots.bell()),
             slots,
             state: Mutex::new(state),
             watchers: Mutex::default(),
@@ -455,6 +460,7 @@ impl Drop for Processes {
             self.shared.stop();
             self.join();
         }
+        self.shared.desk.closes();
     }
 }
 
@@ -479,7 +485,7 @@ fn watches(shared: &Shared, rank: u32, mut child: Child, outputs: [Option<JoinHa
         shared.ends(rank, status);
     }
     shared.state.lock().has_ended[rank as usize] = true;
-    wake_simulator(shared.slots.of(rank));
+    shared.slots.bell().rings();
 }
 
 /// Copies the lines of a process's output, each behind its rank.

@@ -10,6 +10,7 @@
 //! * `job`: the processes of a job, started and watched.
 //! * `part`: programs that processes have started.
 
+mod desk;
 mod elsewhere;
 mod files;
 mod interface;

@@ -1,15 +1,16 @@
 //! The process of a rank, as the calls that it makes see it.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use sme_mpi::abi::Rank;
 use sme_mpi::abi::facts::Interface;
 use sme_mpi::abi::process::Services;
-use sme_mpi::abi::program::{Asked, Beside, Gone, Heard, Looks, Part, Program, Proxy};
+use sme_mpi::abi::program::{Asked, Beside, Gone, Heard, Looks, News, Part, Program, Proxy};
 use sme_mpi::buffer::Outside;
 use sme_mpi::error::{ErrorClass, Fault};
 use sme_mpi::file::{Directory, Handover, Mode, Storage};
@@ -18,10 +19,11 @@ use super::elsewhere::Watch;
 use super::files;
 use super::job::Shared;
 use super::slots::slot::{
-    CALLS, COMPUTES, FINALIZED, HANDLER_PROXY, INITIALIZED, INVOKES, KEY_PROXIES, MOST_ARGUMENTS,
-    MPICH, NO_ARGUMENT, OPERATION_PROXY, READS_CLOCK, RETURNED, RETURNS, STANDARD, Slot,
+    CALLS, COMPUTES, FINALIZED, HANDLER_PROXY, INITIALIZED, INVOKES, KEY_PROXIES, MEASURES,
+    MOST_ARGUMENTS, MPICH, NO_ARGUMENT, OPERATION_PROXY, READS_CLOCK, RETURNED, RETURNS, STANDARD,
+    Slot,
 };
-use super::slots::{Turn, pass, wait};
+use super::slots::{Turn, pass};
 
 /// The process of a rank.
 #[derive(Debug)]
@@ -34,13 +36,16 @@ pub struct RankProcess {
     elsewhere: Mutex<Elsewhere>,
 }
 
-/// Whether a process waits for something other than a call.
+/// The state of a process that makes no call.
 #[derive(Debug, Default)]
 struct Elsewhere {
     watch: Watch,
+    /// Whether it waits for something else.
     is_there: bool,
     /// The looks that it had made by itself.
     looks: u32,
+    /// The time for which it had computed, in nanoseconds.
+    computed_ns: u64,
 }
 
 /// The time for which the simulator sleeps before it looks whether a process is still there, and
@@ -49,6 +54,12 @@ const SLEEP: Duration = Duration::from_millis(100);
 
 /// The same while the process waits for something other than a call, and simulated time goes on.
 const PAUSE: Duration = Duration::from_micros(100);
+
+/// The same while the process computes and that is measured: about as often the system tells of it.
+const TICK: Duration = Duration::from_millis(2);
+
+/// The ticks in the time after which the simulator looks whether the process is still there.
+const TICKS: u128 = SLEEP.as_micros() / TICK.as_micros();
 
 impl RankProcess {
     /// The process of this rank.
@@ -74,15 +85,20 @@ impl RankProcess {
 
     /// Waits until the process says something: a call, or the result of a function.
     fn wait(&self) -> Result<(), Gone> {
-        while !self.has_said(SLEEP)? {}
+        let desk = self.shared.desk();
+        while !self.has_said(SLEEP, |longest| desk.waits_only(self.slot, longest))? {}
         Ok(())
     }
 
-    /// Returns whether the process has said something, and waits for it not much longer than this.
-    fn has_said(&self, longest: Duration) -> Result<bool, Gone> {
+    /// Returns whether the process has said something; `waits` for it not much longer than this.
+    fn has_said(
+        &self,
+        longest: Duration,
+        waits: impl FnOnce(Duration) -> Turn,
+    ) -> Result<bool, Gone> {
         let is_over = self.shared.is_over(self.rank);
         let longest = if is_over { Duration::ZERO } else { longest };
-        match (wait(self.slot, longest), is_over) {
+        match (waits(longest), is_over) {
             (Turn::Simulator, _) => Ok(true),
             (Turn::Process, false) => Ok(false),
             // It had ended before, and has not made a call before that.
@@ -90,19 +106,22 @@ impl RankProcess {
         }
     }
 
-    fn asked(&self) -> Asked {
+    /// The time for which the process has computed, if that is measured and it is outside calls.
+    fn computed_ns(&self) -> Option<u64> {
         let slot = self.slot;
-        slot.looks_left.store(0, Relaxed);
-        let number = slot.number.load(Relaxed);
-        let values: [u64; MOST_ARGUMENTS] =
-            std::array::from_fn(|place| slot.values[place].load(Relaxed));
-        Asked {
-            number: number as usize,
-            values,
-            beside: beside(number, values),
-            computed_ns: slot.computed_ns.load(Relaxed),
-            looks: slot.looks.swap(0, Relaxed),
+        let left_at_ns = slot.left_at_ns.load(SeqCst);
+        let before_ns = slot.computed_ns.load(SeqCst);
+        let (process, thread) = (self.number(), slot.thread.load(SeqCst));
+        // It has made no call meanwhile.
+        if left_at_ns == 0 || slot.left_at_ns.load(SeqCst) != left_at_ns {
+            return None;
         }
+        // The first number is the thread's processor time (Documentation/scheduler/sched-stats.rst
+        // of Linux), a few milliseconds late. Where there is none, the call tells.
+        let path = format!("/proc/{process}/task/{thread}/schedstat");
+        let statistics = fs::read_to_string(path).ok()?;
+        let now_ns: u64 = statistics.split_whitespace().next()?.parse().ok()?;
+        before_ns.checked_add(now_ns.checked_sub(left_at_ns)?)
     }
 
     /// The number of the process, once it has made a call.
@@ -122,6 +141,21 @@ impl RankProcess {
             let text = "the memory of the process cannot be read";
             Fault::new(ErrorClass::Intern, "buf", text)
         })
+    }
+}
+
+/// The call that a process makes.
+pub fn asked(slot: &Slot) -> Asked {
+    slot.looks_left.store(0, Relaxed);
+    let number = slot.number.load(Relaxed);
+    let values: [u64; MOST_ARGUMENTS] =
+        std::array::from_fn(|place| slot.values[place].load(Relaxed));
+    Asked {
+        number: number as usize,
+        values,
+        beside: beside(number, values),
+        computed_ns: slot.computed_ns.load(Relaxed),
+        looks: slot.looks.swap(0, Relaxed),
     }
 }
 
@@ -200,13 +234,35 @@ impl Directory for RankProcess {
 }
 
 impl Program for RankProcess {
-    fn next(&self) -> Result<Option<Asked>, Gone> {
+    fn computes(&self, rank: &Arc<Rank>) {
+        self.shared.desk().comes(self.rank, self.slot, rank);
+    }
+
+    fn next(&self) -> Result<News, Gone> {
+        let desk = self.shared.desk();
+        let waits = |longest| desk.waits(self.rank, self.slot, longest);
         let mut elsewhere = self.elsewhere.lock();
+        let measures = self.slot.options.load(Relaxed) & MEASURES != 0;
         loop {
-            let longest = if elsewhere.is_there { PAUSE } else { SLEEP };
-            if self.has_said(longest)? {
-                elsewhere.is_there = false;
-                return Ok(Some(self.asked()));
+            let (times, longest) = match (elsewhere.is_there, measures) {
+                (true, _) => (1, PAUSE),
+                (false, true) => (TICKS, TICK),
+                (false, false) => (1, SLEEP),
+            };
+            for _ in 0..times {
+                let has_said = self.has_said(longest, waits);
+                if has_said != Ok(false) {
+                    desk.goes(self.rank);
+                }
+                if has_said? {
+                    elsewhere.is_there = false;
+                    return Ok(News::Calls(asked(self.slot)));
+                }
+                let computed_ns = if measures { self.computed_ns() } else { None };
+                if let Some(ns) = computed_ns.filter(|&ns| ns > elsewhere.computed_ns) {
+                    elsewhere.computed_ns = ns;
+                    return Ok(News::Computes(ns));
+                }
             }
             // One that makes looks by itself waits for their outcome.
             let looks = self.slot.looks.load(Relaxed);
@@ -220,7 +276,7 @@ impl Program for RankProcess {
                     "rank {rank} waits for something other than MPI: simulated time goes on, and \
                      may differ in every repetition"
                 ));
-                return Ok(None);
+                return Ok(News::Waits);
             }
         }
     }
@@ -258,7 +314,7 @@ impl Program for RankProcess {
         self.wait()?;
         match self.slot.said.load(Relaxed) {
             RETURNED => Ok(Heard::Returned(self.slot.result.load(Relaxed))),
-            CALLS => Ok(Heard::Calls(self.asked())),
+            CALLS => Ok(Heard::Calls(asked(self.slot))),
             said => {
                 self.abort(1, format!("the process says {said}, which means nothing"));
                 Err(Gone)

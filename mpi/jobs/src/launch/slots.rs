@@ -21,6 +21,7 @@ use slot::{PROCESS, SIMULATOR, SLOT_BYTES, Slot, VARIABLE};
 pub struct Slots {
     memory: std::os::fd::OwnedFd,
     slots: Vec<&'static Slot>,
+    bell: Bell,
     /// Whether this computer has a processor for each process, and one for the simulator.
     are_patient: bool,
 }
@@ -33,23 +34,24 @@ impl Slots {
     #[allow(unsafe_code)]
     pub fn new(ranks: u32) -> io::Result<Self> {
         let memory = memfd_create("sme-mpi", MemfdFlags::CLOEXEC)?;
-        let bytes = ranks as usize * SLOT_BYTES;
+        let bytes = (ranks as usize + 1) * SLOT_BYTES;
         ftruncate(&memory, bytes as u64)?;
         let (access, shared) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
         // SAFETY: the kernel chooses the place of a new mapping, so that nothing else is there.
         let at = unsafe { mmap(ptr::null_mut(), bytes, access, shared, &memory, 0)? };
-        let slot = |rank| {
-            let at = at.cast::<u8>().wrapping_add(rank as usize * SLOT_BYTES);
-            // SAFETY: the mapping begins at a page and has SLOT_BYTES bytes for each rank, into
-            // which a slot fits; it is never unmapped. A slot consists of atomic words, for which
-            // every value is right, so that a process may write what it likes.
+        let slot = |number: usize| {
+            let at = at.cast::<u8>().wrapping_add(number * SLOT_BYTES);
+            // SAFETY: the mapping begins at a page and has SLOT_BYTES bytes for the bell and for
+            // each rank, into which a slot fits; it is never unmapped. A slot consists of atomic
+            // words, for which every value is right, so that a process may write what it likes.
             unsafe { &*at.cast::<Slot>() }
         };
-        let slots = (0..ranks).map(slot).collect();
+        let slots = (1..=ranks as usize).map(slot).collect();
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Self {
             memory,
             slots,
+            bell: Bell(slot(0)),
             are_patient: (ranks as usize) < processors,
         })
     }
@@ -57,6 +59,11 @@ impl Slots {
     /// Returns whether processes may look at their turn for long before they sleep.
     pub fn are_patient(&self) -> bool {
         self.are_patient
+    }
+
+    /// The bell.
+    pub fn bell(&self) -> Bell {
+        self.bell
     }
 
     /// The slot of a rank.
@@ -77,6 +84,7 @@ impl Slots {
             &slot.interface,
             &slot.options,
             &slot.state,
+            &slot.thread,
             &slot.looks_left,
             &slot.looks,
         ];
@@ -84,6 +92,7 @@ impl Slots {
             word.store(0, Relaxed);
         }
         slot.computed_ns.store(0, Relaxed);
+        slot.left_at_ns.store(0, Relaxed);
     }
 
     /// The variable of the environment that leads a rank's process to its slot, and its value.
@@ -92,9 +101,6 @@ impl Slots {
         (VARIABLE, format!("/proc/{own}/fd/{file}:{rank}"))
     }
 }
-
-/// Looks at the turn before the simulator sleeps until it has it.
-const LOOKS: u32 = 2_000;
 
 /// Gives the process the turn, with what it is told.
 pub fn pass(slot: &Slot, said: u32) {
@@ -115,31 +121,45 @@ pub enum Turn {
     Process,
 }
 
-/// Waits until the simulator has the turn, but not much longer than this.
-pub fn wait(slot: &Slot, longest: Duration) -> Turn {
-    for _ in 0..LOOKS {
-        if slot.turn.load(Acquire) == SIMULATOR {
-            return Turn::Simulator;
+/// The bell by which processes wake the simulator.
+#[derive(Clone, Copy, Debug)]
+pub struct Bell(&'static Slot);
+
+impl Bell {
+    /// Wakes the simulator.
+    pub fn rings(self) {
+        let Self(Slot { turn: bell, .. }) = self;
+        bell.fetch_add(1, SeqCst);
+        let _ = futex::wake(bell, futex::Flags::empty(), i32::MAX as u32);
+    }
+
+    /// Sleeps until the simulator has the turn in one of these slots, but not much longer than
+    /// this. Others may wake it as well.
+    pub fn sleeps(self, slots: &[&Slot], longest: Duration) {
+        let Self(Slot { turn: bell, .. }) = self;
+        let rung = bell.load(SeqCst);
+        for slot in slots {
+            slot.simulator_sleeps.store(1, SeqCst);
         }
-        std::hint::spin_loop();
-    }
-    slot.simulator_sleeps.store(1, SeqCst);
-    if slot.turn.load(SeqCst) != SIMULATOR {
-        let longest = Timespec {
-            tv_sec: longest.as_secs() as i64,
-            tv_nsec: longest.subsec_nanos().into(),
-        };
-        // Its caller looks again for any reason that wakes it.
-        let _ = futex::wait(&slot.turn, futex::Flags::empty(), PROCESS, Some(&longest));
-    }
-    slot.simulator_sleeps.store(0, Relaxed);
-    match slot.turn.load(SeqCst) {
-        SIMULATOR => Turn::Simulator,
-        _ => Turn::Process,
+        let mut turns = slots.iter().map(|slot| slot.turn.load(SeqCst));
+        if turns.all(|turn| turn == PROCESS) {
+            let longest = Timespec {
+                tv_sec: longest.as_secs() as i64,
+                tv_nsec: longest.subsec_nanos().into(),
+            };
+            // Its caller looks again for any reason that wakes it.
+            let _ = futex::wait(bell, futex::Flags::empty(), rung, Some(&longest));
+        }
+        for slot in slots {
+            slot.simulator_sleeps.store(0, Relaxed);
+        }
     }
 }
 
-/// Wakes the simulator where it waits for this slot.
-pub fn wake_simulator(slot: &Slot) {
-    let _ = futex::wake(&slot.turn, futex::Flags::empty(), i32::MAX as u32);
+/// Returns whose turn it is.
+pub fn turn(slot: &Slot) -> Turn {
+    match slot.turn.load(Acquire) {
+        SIMULATOR => Turn::Simulator,
+        _ => Turn::Process,
+    }
 }

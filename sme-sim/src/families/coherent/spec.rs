@@ -315,7 +315,10 @@ pub(crate) fn coherent(read: &mut Reader<'_>) -> CoherentSpec {
         "until memory has accepted a non-temporal store",
     );
     let flush = section.time("flush", 0..=HARDWARE, "one clflush");
-    let software = software(&mut read.section("library"), core);
+    let software = Software {
+        clock: operation,
+        ..software(&mut read.section("library"), core)
+    };
     let mut os = read.section("os");
     let system = delays(&mut os);
     let write_back = os.time(

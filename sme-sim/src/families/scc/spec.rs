@@ -200,6 +200,7 @@ pub(crate) fn scc(read: &mut Reader<'_>) -> SccSpec {
     let mut cycles = |key, meaning| core.span(section.cycles(key, hardware.clone(), meaning));
     let software = Software {
         call: cycles("call", "entering and leaving an MPI call"),
+        clock: timestamp + operation,
         request: cycles(
             "request",
             "making a request of a send or a receive, or a packet of its own, and queueing it",

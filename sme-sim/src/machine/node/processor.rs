@@ -415,7 +415,11 @@ impl<H: Hardware> Processor<H> {
     }
 
     pub(super) fn says(&mut self, thread: u16, mark: Said) {
-        self.threads[usize::from(thread)].counted |= mark == Said::Counts;
+        let state = &mut self.threads[usize::from(thread)];
+        state.counted |= mark == Said::Counts;
+        if let Said::Ahead(_) = mark {
+            state.answer = self.now.as_ps();
+        }
         self.spans.mark(self.now, thread, mark);
         if let Some(trace) = &mut self.trace
             && let Some(end) = End::of(mark, (self.me, thread), self.now)

@@ -331,7 +331,11 @@ impl Node {
     /// Writes down what the thread of `core` says.
     #[inline]
     fn takes_mark(&mut self, core: u16, mark: Mark) {
-        self.cores[core].counted |= mark == Mark::Counts;
+        let state = &mut self.cores[core];
+        state.counted |= mark == Mark::Counts;
+        if let Mark::Ahead(_) = mark {
+            state.answer = self.here.now.as_ps();
+        }
         self.here.record.spans.mark(self.here.now, core, mark);
         self.here
             .agenda

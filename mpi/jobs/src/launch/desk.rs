@@ -1,0 +1,134 @@
+//! The processes that compute, and their calls that concern their rank alone: these are answered
+//! when the simulator waits for any of them, whichever that is.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use sme_mpi::abi::Rank;
+
+use super::process::asked;
+use super::slots::slot::{CALLS, RETURNS, Slot};
+use super::slots::{Bell, Turn, pass, turn};
+
+/// The processes.
+#[derive(Debug)]
+pub struct Desk {
+    bell: Bell,
+    computing: Mutex<Vec<Computing>>,
+}
+
+/// A process that computes.
+#[derive(Debug)]
+struct Computing {
+    number: u32,
+    slot: &'static Slot,
+    rank: Arc<Rank>,
+    /// Whether it has made a call that is not answered here.
+    waits: bool,
+}
+
+/// Looks at turns before the simulator sleeps until it has one.
+const LOOKS: u32 = 2_000;
+
+/// The most rounds of answers before the one that waits looks whether it still should.
+const MOST_ANSWERED: u32 = 10_000;
+
+impl Desk {
+    /// None yet.
+    pub fn new(bell: Bell) -> Self {
+        Self {
+            bell,
+            computing: Mutex::default(),
+        }
+    }
+
+    /// The process of `rank`, which has this number, computes.
+    pub fn comes(&self, number: u32, slot: &'static Slot, rank: &Arc<Rank>) {
+        self.goes(number);
+        self.computing.lock().push(Computing {
+            number,
+            slot,
+            rank: Arc::clone(rank),
+            waits: false,
+        });
+    }
+
+    /// It does not, or its calls are not answered here any more.
+    pub fn goes(&self, number: u32) {
+        self.computing.lock().retain(|one| one.number != number);
+    }
+
+    /// No process computes any more.
+    pub fn closes(&self) {
+        self.computing.lock().clear();
+    }
+
+    /// Waits until the process of this number has made a call that is not answered here, but not
+    /// much longer than this; returns whose turn it is then.
+    pub fn waits(&self, number: u32, slot: &'static Slot, longest: Duration) -> Turn {
+        let (mut looks, mut answered) = (0, 0);
+        while looks < LOOKS && answered < MOST_ANSWERED {
+            looks += 1;
+            if self.answers() {
+                (looks, answered) = (0, answered + 1);
+            }
+            if self.has_come(number, slot) {
+                return Turn::Simulator;
+            }
+            std::hint::spin_loop();
+        }
+        if looks == LOOKS {
+            let computing = self.computing.lock();
+            let awaited = computing.iter().filter(|one| !one.waits);
+            let awaited = awaited.map(|one| one.slot).chain([slot]);
+            let awaited: Vec<&Slot> = awaited.collect();
+            drop(computing);
+            self.bell.sleeps(&awaited, longest);
+        }
+        match self.has_come(number, slot) {
+            true => Turn::Simulator,
+            false => Turn::Process,
+        }
+    }
+
+    /// The same where no call of any process is answered here meanwhile.
+    pub fn waits_only(&self, slot: &'static Slot, longest: Duration) -> Turn {
+        for _ in 0..LOOKS {
+            if turn(slot) == Turn::Simulator {
+                return Turn::Simulator;
+            }
+            std::hint::spin_loop();
+        }
+        self.bell.sleeps(&[slot], longest);
+        turn(slot)
+    }
+
+    /// Returns whether the process of this number has made a call that is not answered here.
+    fn has_come(&self, number: u32, slot: &Slot) -> bool {
+        let is_own = |one: &Computing| one.number == number && !one.waits;
+        turn(slot) == Turn::Simulator && !self.computing.lock().iter().any(is_own)
+    }
+
+    /// Answers the calls that have been made and concern a rank alone; whether there was one.
+    fn answers(&self) -> bool {
+        let mut has_answered = false;
+        for one in self.computing.lock().iter_mut() {
+            if one.waits || turn(one.slot) == Turn::Process {
+                continue;
+            }
+            let is_call = one.slot.said.load(Relaxed) == CALLS;
+            let call = is_call.then(|| one.rank.performs_alone(&asked(one.slot)));
+            match call.flatten() {
+                Some(result) => {
+                    one.slot.result.store(result, Relaxed);
+                    pass(one.slot, RETURNS);
+                    has_answered = true;
+                }
+                None => one.waits = true,
+            }
+        }
+        has_answered
+    }
+}
