@@ -21,18 +21,20 @@ impl Rank {
             return None;
         }
         let mut arguments = Arguments::new(self, asked)?;
-        if arguments.call.name == "Wtime" {
+        let name = arguments.call.name;
+        if name == "Wtime" {
             let mut clock = self.clock.lock();
             return clock.as_mut().map(|clock| clock.reads().to_bits());
         }
-        if !is_alone(arguments.call) || self.may_call_function(arguments.call) {
+        let begins = ["Init", "Init_thread"].contains(&name);
+        if begins && self.objects.lock().is_awaited {
+            return None;
+        }
+        if !is_alone(arguments.call) || arguments.may_call_function() {
             return None;
         }
         *self.about.lock() = About::Nothing;
-        let ended = arguments
-            .is_about()
-            .and_then(|()| self.local(&mut arguments));
-        match ended {
+        match self.call(&mut arguments) {
             Ok(result) => Some(result),
             Err(failure) => {
                 *self.failed.lock() = Some(failure);
@@ -40,24 +42,44 @@ impl Rank {
             }
         }
     }
+}
 
+impl Arguments<'_> {
     /// Returns whether the call may call a function of the program's, for an attribute.
-    fn may_call_function(&self, call: &Signature) -> bool {
-        let has_attributes = ["Type_dup", "Type_free"].contains(&call.name);
-        has_attributes && !self.objects.lock().keys.is_empty()
+    fn may_call_function(&mut self) -> bool {
+        if self.rank.objects.lock().keys.is_empty() {
+            return false;
+        }
+        let handle = match self.call.name {
+            "Type_dup" => Ok(self.ahead(0, Self::handle)),
+            "Type_free" => self.ahead(0, |a| {
+                let at = a.address();
+                a.handle_at(at)
+            }),
+            _ => return false,
+        };
+        let found = handle.and_then(|handle| self.type_behind(handle));
+        found.is_ok_and(|found| !found.object.attributes.is_empty())
     }
 }
 
 /// Returns whether a call concerns its rank alone.
 fn is_alone(call: &Signature) -> bool {
+    let name = call.name;
     match call.chapter {
-        Chapter::Types | Chapter::Groups | Chapter::Info => true,
-        _ => OTHERS.contains(&call.name),
+        Chapter::Types | Chapter::Groups | Chapter::Info | Chapter::Tools => true,
+        Chapter::Environment => !OF_ALL.contains(&name),
+        Chapter::Errors => !name.ends_with("_call_errhandler"),
+        Chapter::Operations => name != "Reduce_local",
+        _ => OTHERS.contains(&name) || name.ends_with("_toint") || name.ends_with("_fromint"),
     }
 }
 
-/// Those of other chapters that programs make often.
-const OTHERS: [&str; 22] = [
+/// Those calls of their chapter that concern others, the machine, or memory of the program's.
+const OF_ALL: [&str; 5] = ["Abort", "Alloc_mem", "Finalize", "Free_mem", "Pcontrol"];
+
+/// Those of chapters most of whose calls concern others.
+const OTHERS: [&str; 40] = [
     "Attr_get",
     "Cart_coords",
     "Cart_get",
@@ -65,6 +87,8 @@ const OTHERS: [&str; 22] = [
     "Cart_shift",
     "Cartdim_get",
     "Comm_compare",
+    "Comm_create_keyval",
+    "Comm_free_keyval",
     "Comm_get_attr",
     "Comm_get_name",
     "Comm_group",
@@ -75,21 +99,37 @@ const OTHERS: [&str; 22] = [
     "Comm_size",
     "Comm_test_inter",
     "Dims_create",
-    "Error_class",
-    "Error_string",
-    "Get_processor_name",
-    "Query_thread",
-    "Wtick",
+    "Graph_get",
+    "Graph_neighbors",
+    "Graph_neighbors_count",
+    "Graphdims_get",
+    "Keyval_create",
+    "Keyval_free",
+    "Status_get_error",
+    "Status_get_source",
+    "Status_get_tag",
+    "Status_set_cancelled",
+    "Status_set_elements",
+    "Status_set_error",
+    "Status_set_source",
+    "Status_set_tag",
+    "Test_cancelled",
+    "Topo_test",
+    "Type_create_keyval",
+    "Type_free_keyval",
+    "Type_get_attr",
+    "Win_create_keyval",
+    "Win_free_keyval",
 ];
 
 #[cfg(test)]
 mod tests {
     use super::super::facts::CALLS;
-    use super::OTHERS;
+    use super::{OF_ALL, OTHERS};
 
     #[test]
     fn every_call_is_in_the_table() {
-        for name in OTHERS {
+        for name in OF_ALL.into_iter().chain(OTHERS) {
             assert!(CALLS.iter().any(|call| call.name == name), "{name}");
         }
     }

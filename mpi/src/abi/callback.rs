@@ -179,10 +179,7 @@ impl Rank {
         };
         let call = arguments.call;
         *self.about.lock() = About::Nothing;
-        let ended = arguments
-            .is_about()
-            .and_then(|()| self.local(&mut arguments));
-        ended.or_else(|failure| {
+        self.call(&mut arguments).or_else(|failure| {
             arguments.makes_none();
             match self.response(call, &failure)? {
                 Response::Returns(code) => Ok(code),

@@ -55,20 +55,9 @@ fn processor(machine: &str, node: u32) -> String {
 impl<C: Channel> Server<'_, C> {
     pub(super) async fn environment(&mut self, a: &mut Arguments<'_>) -> Ended {
         match a.call.name {
-            "Init" => {
-                let single = a.interface().constant("THREAD_SINGLE");
-                self.initialize(single).await
-            }
-            "Init_thread" => {
-                a.skip();
-                a.skip();
-                let required = a.number();
-                let most = a.interface().constant("THREAD_SERIALIZED");
-                let threads = required.min(most);
-                self.initialize(threads).await?;
-                let provided = a.out();
-                a.put(provided, threads)?;
-                SUCCESS
+            "Init" | "Init_thread" => {
+                self.meets_parent().await?;
+                self.rank.of_environment(a)
             }
             "Finalize" => self.finalize().await,
             "Wtime" => Ok(self.clock_s().await.to_bits()),
@@ -76,20 +65,9 @@ impl<C: Channel> Server<'_, C> {
         }
     }
 
-    async fn initialize(&mut self, threads: i64) -> Ended {
-        if self.is_initialized {
-            let text = "MPI_Init has been called before";
-            return Err(Failure::new(ErrorClass::Other, text));
-        }
-        self.meets_parent().await?;
-        self.is_initialized = true;
-        self.rank.objects.lock().threads = threads;
-        self.rank.program.is_initialized();
-        SUCCESS
-    }
-
     async fn finalize(&mut self) -> Ended {
-        if !self.is_initialized || self.is_finalized {
+        let is_initialized = self.rank.objects.lock().is_initialized;
+        if !is_initialized || self.is_finalized {
             let text = "MPI_Init has not been called, or MPI_Finalize has";
             return Err(Failure::new(ErrorClass::Other, text));
         }
@@ -109,9 +87,34 @@ impl<C: Channel> Server<'_, C> {
 }
 
 impl Rank {
+    /// MPI_Init of a process that has met those that have had it started.
+    fn initialize(&self, threads: i64) -> Ended {
+        let mut objects = self.objects.lock();
+        if objects.is_initialized {
+            let text = "MPI_Init has been called before";
+            return Err(Failure::new(ErrorClass::Other, text));
+        }
+        objects.is_initialized = true;
+        objects.threads = threads;
+        self.program.is_initialized();
+        SUCCESS
+    }
+
     /// Those of these calls that need neither other ranks nor a clock.
     pub(super) fn of_environment(self: &Arc<Self>, a: &mut Arguments<'_>) -> Ended {
         match a.call.name {
+            "Init" => self.initialize(a.interface().constant("THREAD_SINGLE")),
+            "Init_thread" => {
+                a.skip();
+                a.skip();
+                let required = a.number();
+                let most = a.interface().constant("THREAD_SERIALIZED");
+                let threads = required.min(most);
+                self.initialize(threads)?;
+                let provided = a.out();
+                a.put(provided, threads)?;
+                SUCCESS
+            }
             "Query_thread" => {
                 let provided = a.out();
                 let threads = self.objects.lock().threads;

@@ -152,6 +152,10 @@ pub(super) struct Objects {
     pub(super) node: u32,
     /// The level of threads that the program has asked for.
     pub(super) threads: i64,
+    /// Whether MPI_Init has been called.
+    pub(super) is_initialized: bool,
+    /// Whether those that have had its process started wait for it in MPI_Init.
+    pub(super) is_awaited: bool,
     handles: u64,
     next_key: i64,
 }
@@ -261,6 +265,8 @@ impl Objects {
             me: 0,
             node: 0,
             threads: 0,
+            is_initialized: false,
+            is_awaited: false,
             handles: 0,
             next_key: 0,
         }

@@ -31,7 +31,6 @@ pub(super) struct Server<'m, C> {
     pub(super) windows: FxHashMap<u64, WindowObject<'m, C>>,
     /// Messages that probes have taken, each with the communicator that it came over.
     pub(super) messages: FxHashMap<u64, (Message, Comm)>,
-    pub(super) is_initialized: bool,
     pub(super) is_finalized: bool,
     /// The room for buffered sends that the program has attached: to a communicator, to a session,
     /// or (0) to the process.
@@ -63,7 +62,6 @@ pub async fn serve<C: Channel>(
         subjects: FxHashMap::default(),
         windows: FxHashMap::default(),
         messages: FxHashMap::default(),
-        is_initialized: false,
         is_finalized: false,
         attached: FxHashMap::default(),
         begun,
@@ -78,7 +76,8 @@ pub async fn serve<C: Channel>(
             Err(gone) => Err(gone),
         };
     }
-    server.is_finalized || !server.is_initialized
+    let is_initialized = server.rank.objects.lock().is_initialized;
+    server.is_finalized || !is_initialized
 }
 
 impl<C: Channel> Server<'_, C> {
@@ -91,6 +90,7 @@ impl<C: Channel> Server<'_, C> {
         objects.me = channel.rank();
         objects.node = channel.rank() / channel.per_node().max(1);
         objects.universe = self.mpi.channel().ranks().into();
+        objects.is_awaited = self.begun.is_some();
         objects.part = self.begun.as_ref().map_or(0, |begun| begun.part).into();
         let both = [
             ("COMM_WORLD", self.mpi.world()),
@@ -215,10 +215,16 @@ impl Arguments<'_> {
 
 impl Rank {
     /// Performs a call that needs no other rank.
-    pub(super) fn local(self: &Arc<Self>, a: &mut Arguments<'_>) -> Ended {
+    pub(super) fn call(self: &Arc<Self>, a: &mut Arguments<'_>) -> Ended {
         if let Some(handle) = a.of_number() {
             return Ok(handle);
         }
+        a.is_about()?;
+        self.local(a)
+    }
+
+    /// The same of one that is known to be about something.
+    fn local(self: &Arc<Self>, a: &mut Arguments<'_>) -> Ended {
         if a.call.name.ends_with("_errhandler") {
             return self.errors(a);
         }

@@ -78,6 +78,7 @@ impl<C: Channel> Server<'_, C> {
         };
         self.mpi.channel().work(&[(Work::Init, 1)]).await;
         self.mpi.has_parent(&begun.port).await?;
+        self.rank.objects.lock().is_awaited = false;
         if let Some(parent) = self.mpi.parent() {
             let mut objects = self.rank.objects.lock();
             objects.has_parent(parent.handle().clone());
