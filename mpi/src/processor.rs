@@ -70,10 +70,10 @@ pub trait Processor: Send + Sync {
         async {}
     }
 
-    /// Returns whether entering a call is work ([`Work::Call`]), which can be done before it is
+    /// The picoseconds that entering a call takes ([`Work::Call`]), which can pass before it is
     /// known which call that is.
-    fn works_ahead(&self) -> bool {
-        false
+    fn entering_ps(&self) -> u64 {
+        0
     }
 
     /// The call that the rank enters next begins here, or began so long ago as the work of entering

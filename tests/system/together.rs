@@ -64,3 +64,38 @@ fn a_fixed_time_follows_each_call() {
         assert!((more_us - expected_us).abs() < 0.01, "{between}: {more_us}");
     }
 }
+
+#[test]
+fn every_reading_of_the_clock_is_later() {
+    let Some(program) = compiled("readings.c") else {
+        return;
+    };
+    for machine in ["scc", "sme-prototype", "xeon-e5-2650"] {
+        meet(&program, &format!("--machine {machine} -n 3"), "");
+    }
+}
+
+/// The call after a computation that the program has declared begins when that is over.
+#[test]
+fn a_call_begins_behind_what_comes_before_it() {
+    let Some(program) = compiled("declared.c") else {
+        return;
+    };
+    let place = tempfile::tempdir_in(directory()).unwrap();
+    let timeline = place.path().join("timeline.csv");
+    let flags = format!(
+        "--machine scc -n 1 --compute declared --timeline {}",
+        timeline.display()
+    );
+    let output = run(&flags, &program, &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let rows = std::fs::read_to_string(&timeline).unwrap();
+    let last = rows.lines().last().unwrap();
+    let numbers = last.split(',').skip(2).take(2);
+    let numbers: Vec<f64> = numbers.map(|number| number.parse().unwrap()).collect();
+    let [begin_ns, end_ns] = numbers[..] else {
+        panic!("{last}");
+    };
+    assert!(last.contains("MPI_Finalize"), "{last}");
+    assert!(begin_ns >= 0.25e9 && end_ns - begin_ns < 10_000.0, "{last}");
+}

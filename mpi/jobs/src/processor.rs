@@ -61,8 +61,8 @@ impl Processor for Core {
         }
     }
 
-    fn works_ahead(&self) -> bool {
-        self.software.call > Time::ZERO
+    fn entering_ps(&self) -> u64 {
+        self.software.call.as_ps()
     }
 
     async fn begins_next(&self, is_done: bool) -> Clock {

@@ -2,7 +2,8 @@
 //! one is told. The library of the process and the simulator are both built from this file.
 //!
 //! The process and the simulator take turns. The one that has the turn writes, sets [`Slot::turn`],
-//! and waits until the turn is its own again; so the other words need no order of their own.
+//! and waits until the turn is its own again; so the other words need no order of their own, but
+//! those that tell how long the program has computed, which the simulator may read at any time.
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 

@@ -24,7 +24,7 @@ impl Rank {
         let name = arguments.call.name;
         if name == "Wtime" {
             let mut clock = self.clock.lock();
-            return clock.as_mut().map(|clock| clock.reads().to_bits());
+            return clock.as_mut()?.reads().map(f64::to_bits);
         }
         let begins = ["Init", "Init_thread"].contains(&name);
         if begins && self.objects.lock().is_awaited {

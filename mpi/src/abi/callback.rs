@@ -62,7 +62,9 @@ impl<C: Channel> Server<'_, C> {
                             None => self.performs(asked, false).await?.0,
                             Some(beside) => self.beside(beside).await?,
                         };
-                        self.mpi.has_left().await;
+                        let has_left = self.mpi.has_left().await;
+                        let ps = self.fixed_ps(&asked, has_left);
+                        self.passes(ps).await?;
                         rank.program.answer(result);
                     }
                 }

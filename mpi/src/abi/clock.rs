@@ -8,7 +8,7 @@ use super::program::{Asked, Beside, Gone, News, Program};
 use super::rank::{Ended, Failure, SUCCESS};
 use super::server::Server;
 use crate::channel::Channel;
-use crate::processor::{self, Processor};
+use crate::processor;
 use crate::rank::Mpi;
 
 /// The time that a process's own computing takes on the machine.
@@ -33,15 +33,26 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// Reads it: the time in seconds (MPI_Wtime).
-    pub(super) fn reads(&mut self) -> f64 {
-        let passed_ps = self.readings.saturating_mul(self.now.reading_ps);
+    /// Reads it: the time in seconds (MPI_Wtime). None if it has been read too often: then time
+    /// has to pass on the machine.
+    pub(super) fn reads(&mut self) -> Option<f64> {
+        let number = self.readings;
         self.readings += 1;
         // As a machine tells it: the nanosecond that has begun.
-        let now_ns = self.now.at_ps.saturating_add(passed_ps) / 1_000 + 1;
-        BEGIN_S + now_ns as f64 * 1e-9
+        let now_ps = self.now.at_ps.saturating_add(number * self.now.reading_ps);
+        let now_ns = now_ps / 1_000 + 1;
+        (number < MOST_READINGS).then_some(BEGIN_S + now_ns as f64 * 1e-9)
+    }
+
+    /// The time that its readings have taken, in picoseconds.
+    fn taken_ps(&self) -> u64 {
+        self.readings.min(MOST_READINGS) * self.now.reading_ps
     }
 }
+
+/// The most readings without the machine: a program may read the clock until another rank has
+/// brought something about.
+const MOST_READINGS: u64 = 1_000;
 
 /// The time of a rank's beginning, in seconds: programs may take 0 for no time.
 const BEGIN_S: f64 = 1.0;
@@ -53,7 +64,9 @@ const MOST_PS: u64 = u64::MAX / 16;
 impl<C: Channel> Server<'_, C> {
     /// The simulated time, in seconds (MPI_Wtime).
     pub(super) async fn clock_s(&self) -> f64 {
-        BEGIN_S + self.mpi.wtime().await
+        // The work of entering the next call comes behind this.
+        let ahead_ns = self.mpi.ahead_ps() / 1_000;
+        BEGIN_S + self.mpi.wtime().await - ahead_ns as f64 * 1e-9
     }
 
     /// Answers a call with `result`, and lets the process compute until it makes the next one.
@@ -95,11 +108,8 @@ impl<C: Channel> Server<'_, C> {
             match next(self.mpi, &*rank.program).await? {
                 News::Calls(asked) => {
                     let read = rank.clock.lock().take();
-                    if let Some(clock) = read.filter(|clock| clock.readings > 0) {
-                        let ps = clock.readings.saturating_mul(clock.now.reading_ps);
-                        self.passes(ps).await.map_err(|_| Gone)?;
-                        self.mpi.enters_later().await;
-                    }
+                    let ps = read.map_or(0, |clock| clock.taken_ps());
+                    self.passes(ps).await.map_err(|_| Gone)?;
                     self.has_computed(asked.computed_ns).await?;
                     return Ok(asked);
                 }
@@ -114,19 +124,24 @@ impl<C: Channel> Server<'_, C> {
     fn computing_ps(&self, call: &Asked, has_left: bool) -> u64 {
         match (self.compute, call.beside) {
             (Compute::Declared, Some(Beside::Computes(seconds))) => picoseconds(seconds),
-            (Compute::Fixed(ps), beside) => {
-                let reads_clock = match beside {
-                    None => CALLS.get(call.number).is_some_and(|it| it.name == "Wtime"),
-                    Some(beside) => matches!(beside, Beside::ReadsClock(_)),
-                };
-                let takes_time = has_left || reads_clock;
-                if takes_time && !self.is_finalized {
-                    ps
-                } else {
-                    0
-                }
-            }
-            _ => 0,
+            _ => self.fixed_ps(call, has_left),
+        }
+    }
+
+    /// The same where it is fixed.
+    pub(super) fn fixed_ps(&self, call: &Asked, has_left: bool) -> u64 {
+        let Compute::Fixed(ps) = self.compute else {
+            return 0;
+        };
+        let reads_clock = match call.beside {
+            None => CALLS.get(call.number).is_some_and(|it| it.name == "Wtime"),
+            Some(beside) => matches!(beside, Beside::ReadsClock(_)),
+        };
+        let takes_time = has_left || reads_clock;
+        if takes_time && !self.is_finalized {
+            ps
+        } else {
+            0
         }
     }
 
@@ -178,7 +193,9 @@ impl<C: Channel> Server<'_, C> {
             self.rank.program.abort(1, why);
             return Err(Failure::Gone);
         }
-        self.mpi.channel().processor().computes(ps).await;
+        if ps > 0 {
+            self.mpi.computes(ps).await;
+        }
         Ok(())
     }
 }
@@ -201,7 +218,7 @@ async fn next<C: Channel>(mpi: &Mpi<C>, program: &dyn Program) -> Result<News, G
         if news != News::Waits {
             return Ok(news);
         }
-        mpi.channel().processor().computes(pause_ps).await;
+        mpi.computes(pause_ps).await;
         pause_ps = (2 * pause_ps).min(MOST_PAUSE_PS);
     }
 }

@@ -77,6 +77,7 @@ impl<C: Channel> Server<'_, C> {
             return Ok(());
         };
         self.mpi.channel().work(&[(Work::Init, 1)]).await;
+        self.mpi.enters_later().await;
         self.mpi.has_parent(&begun.port).await?;
         self.rank.objects.lock().is_awaited = false;
         if let Some(parent) = self.mpi.parent() {

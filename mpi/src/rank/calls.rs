@@ -97,7 +97,19 @@ impl<C: Channel> Mpi<C> {
     /// Returns whether there is work of entering the next call that can be done now: see
     /// [`Self::enters_ahead`].
     pub(crate) fn works_ahead(&self) -> bool {
-        !self.calls.is_ahead.load(Ordering::Relaxed) && self.channel.processor().works_ahead()
+        !self.is_ahead() && self.channel.processor().entering_ps() > 0
+    }
+
+    fn is_ahead(&self) -> bool {
+        self.calls.is_ahead.load(Ordering::Relaxed)
+    }
+
+    /// The time that has passed for the next call already, in picoseconds.
+    pub(crate) fn ahead_ps(&self) -> u64 {
+        match self.is_ahead() {
+            true => self.channel.processor().entering_ps(),
+            false => 0,
+        }
     }
 
     /// Does the work of entering the next call now, while the rank's program may still compute: it
@@ -109,8 +121,16 @@ impl<C: Channel> Mpi<C> {
         self.calls.is_ahead.store(true, Ordering::Relaxed);
     }
 
-    /// The program has done something else before the call, for which time has passed now.
+    /// Something of the program's that comes before the next call takes so many picoseconds.
+    pub(crate) async fn computes(&self, ps: u64) {
+        self.channel.processor().computes(ps).await;
+        self.enters_later().await;
+    }
+
+    /// The next call begins later, as time has passed for something that comes before it.
     pub(crate) async fn enters_later(&self) {
-        self.channel.processor().begins_next(true).await;
+        if self.is_ahead() {
+            self.channel.processor().begins_next(true).await;
+        }
     }
 }

@@ -103,7 +103,8 @@ proptest! {
     ) {
         // These calls tell of simulated time, or of the process.
         let differ: BTreeSet<usize> = ["Wtime", "Pcontrol"].into_iter().map(number).collect();
-        let calls: Calls = calls.into_iter().filter(|(number, _)| !differ.contains(number)).collect();
+        let calls = calls.into_iter().filter(|(number, _)| !differ.contains(number));
+        let calls: Calls = calls.collect();
         let [in_turn, at_once] = [false, true].map(|is_served| {
             performed(interface, calls.clone(), Compute::Zero, |calls| {
                 let script = Script::listed(&words, calls);

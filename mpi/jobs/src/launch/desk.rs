@@ -1,9 +1,9 @@
 //! The processes that compute, and their calls that concern their rank alone: these are answered
-//! when the simulator waits for any of them, whichever that is.
+//! when the simulator waits for any of the processes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use sme_mpi::abi::Rank;
@@ -31,9 +31,6 @@ struct Computing {
 
 /// Looks at turns before the simulator sleeps until it has one.
 const LOOKS: u32 = 2_000;
-
-/// The most rounds of answers before the one that waits looks whether it still should.
-const MOST_ANSWERED: u32 = 10_000;
 
 impl Desk {
     /// None yet.
@@ -65,31 +62,37 @@ impl Desk {
         self.computing.lock().clear();
     }
 
-    /// Waits until the process of this number has made a call that is not answered here, but not
-    /// much longer than this; returns whose turn it is then.
-    pub fn waits(&self, number: u32, slot: &'static Slot, longest: Duration) -> Turn {
-        let (mut looks, mut answered) = (0, 0);
-        while looks < LOOKS && answered < MOST_ANSWERED {
-            looks += 1;
-            if self.answers() {
-                (looks, answered) = (0, answered + 1);
+    /// Waits until the process of this number has made a call that is not answered here, for this
+    /// long at most, or until it `is_over`; returns whose turn it is then.
+    pub fn waits(
+        &self,
+        (number, slot): (u32, &'static Slot),
+        longest: Duration,
+        is_over: impl Fn() -> bool,
+    ) -> Turn {
+        let begin = Instant::now();
+        loop {
+            let mut looks = 0;
+            while looks < LOOKS {
+                looks += 1;
+                if self.answers() && begin.elapsed() < longest {
+                    looks = 0;
+                }
+                if self.has_come(number, slot) {
+                    return Turn::Simulator;
+                }
+                std::hint::spin_loop();
             }
-            if self.has_come(number, slot) {
-                return Turn::Simulator;
+            let left = longest.saturating_sub(begin.elapsed());
+            if left.is_zero() || is_over() {
+                return Turn::Process;
             }
-            std::hint::spin_loop();
-        }
-        if looks == LOOKS {
             let computing = self.computing.lock();
             let awaited = computing.iter().filter(|one| !one.waits);
             let awaited = awaited.map(|one| one.slot).chain([slot]);
             let awaited: Vec<&Slot> = awaited.collect();
             drop(computing);
-            self.bell.sleeps(&awaited, longest);
-        }
-        match self.has_come(number, slot) {
-            true => Turn::Simulator,
-            false => Turn::Process,
+            self.bell.sleeps(&awaited, left);
         }
     }
 

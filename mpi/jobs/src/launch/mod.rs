@@ -5,6 +5,7 @@
 //! * `library`: the libraries that the processes find, carried within this program.
 //! * `slots`: the memory that the simulator shares with them.
 //! * `process`: a process, as its calls see it.
+//! * `desk`: processes that compute, and their calls that concern their rank alone.
 //! * `elsewhere`: processes that wait for something other than MPI.
 //! * `files`: the files of this computer.
 //! * `job`: the processes of a job, started and watched.

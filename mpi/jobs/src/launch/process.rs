@@ -55,7 +55,8 @@ const SLEEP: Duration = Duration::from_millis(100);
 /// The same while the process waits for something other than a call, and simulated time goes on.
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// The same while the process computes and that is measured: about as often the system tells of it.
+/// The same while the process computes and that is measured: about as often as the system tells of
+/// it.
 const TICK: Duration = Duration::from_millis(2);
 
 /// The ticks in the time after which the simulator looks whether the process is still there.
@@ -240,7 +241,8 @@ impl Program for RankProcess {
 
     fn next(&self) -> Result<News, Gone> {
         let desk = self.shared.desk();
-        let waits = |longest| desk.waits(self.rank, self.slot, longest);
+        let is_over = || self.shared.is_over(self.rank);
+        let waits = |longest| desk.waits((self.rank, self.slot), longest, is_over);
         let mut elsewhere = self.elsewhere.lock();
         let measures = self.slot.options.load(Relaxed) & MEASURES != 0;
         loop {

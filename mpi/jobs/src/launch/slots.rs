@@ -134,7 +134,8 @@ impl Bell {
     }
 
     /// Sleeps until the simulator has the turn in one of these slots, but not much longer than
-    /// this. Others may wake it as well.
+    /// this. Others may wake it as well. One thread of the simulator sleeps at a time: processes
+    /// wake one.
     pub fn sleeps(self, slots: &[&Slot], longest: Duration) {
         let Self(Slot { turn: bell, .. }) = self;
         let rung = bell.load(SeqCst);
