@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::arguments::Arguments;
 use super::facts::{Chapter, Signature};
 use super::program::Asked;
-use super::rank::{About, Rank};
+use super::rank::Rank;
 
 impl Rank {
     /// The result of a call that concerns this rank alone. None of another one, and of one that
@@ -33,7 +33,6 @@ impl Rank {
         if !is_alone(arguments.call) || arguments.may_call_function() {
             return None;
         }
-        *self.about.lock() = About::Nothing;
         match self.call(&mut arguments) {
             Ok(result) => Some(result),
             Err(failure) => {
@@ -68,18 +67,18 @@ fn is_alone(call: &Signature) -> bool {
     let name = call.name;
     match call.chapter {
         Chapter::Types | Chapter::Groups | Chapter::Info | Chapter::Tools => true,
-        Chapter::Environment => !OF_ALL.contains(&name),
+        Chapter::Environment => !NOT_ALONE.contains(&name),
         Chapter::Errors => !name.ends_with("_call_errhandler"),
         Chapter::Operations => name != "Reduce_local",
-        _ => OTHERS.contains(&name) || name.ends_with("_toint") || name.ends_with("_fromint"),
+        _ => ALONE.contains(&name) || name.ends_with("_toint") || name.ends_with("_fromint"),
     }
 }
 
-/// Those calls of their chapter that concern others, the machine, or memory of the program's.
-const OF_ALL: [&str; 5] = ["Abort", "Alloc_mem", "Finalize", "Free_mem", "Pcontrol"];
+/// The calls about the environment that concern others, the machine, or memory of the program's.
+const NOT_ALONE: [&str; 5] = ["Abort", "Alloc_mem", "Finalize", "Free_mem", "Pcontrol"];
 
-/// Those of chapters most of whose calls concern others.
-const OTHERS: [&str; 40] = [
+/// The calls that concern their rank alone, of chapters most of whose calls do not.
+const ALONE: [&str; 40] = [
     "Attr_get",
     "Cart_coords",
     "Cart_get",
@@ -125,11 +124,11 @@ const OTHERS: [&str; 40] = [
 #[cfg(test)]
 mod tests {
     use super::super::facts::CALLS;
-    use super::{OF_ALL, OTHERS};
+    use super::{ALONE, NOT_ALONE};
 
     #[test]
     fn every_call_is_in_the_table() {
-        for name in OF_ALL.into_iter().chain(OTHERS) {
+        for name in NOT_ALONE.into_iter().chain(ALONE) {
             assert!(CALLS.iter().any(|call| call.name == name), "{name}");
         }
     }

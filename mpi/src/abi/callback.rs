@@ -14,7 +14,7 @@ use super::arguments::Arguments;
 use super::facts::{Returned, Signature};
 use super::objects::Handler;
 use super::program::{Asked, Beside, Gone, Heard, Proxy, place};
-use super::rank::{About, Ended, Failure, Rank, SUCCESS};
+use super::rank::{Ended, Failure, Rank, SUCCESS};
 use super::server::Server;
 use crate::channel::Channel;
 
@@ -180,7 +180,6 @@ impl Rank {
             return Ok(0);
         };
         let call = arguments.call;
-        *self.about.lock() = About::Nothing;
         self.call(&mut arguments).or_else(|failure| {
             arguments.makes_none();
             match self.response(call, &failure)? {

@@ -8,7 +8,7 @@ use super::program::{Asked, Beside, Gone, News, Program};
 use super::rank::{Ended, Failure, SUCCESS};
 use super::server::Server;
 use crate::channel::Channel;
-use crate::processor;
+use crate::processor::Clock;
 use crate::rank::Mpi;
 
 /// The time that a process's own computing takes on the machine.
@@ -27,12 +27,12 @@ pub enum Compute {
 /// The clock of a rank that computes, and that has been read so often without the machine: this
 /// takes its time later. The program's own computing takes none.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clock {
-    now: processor::Clock,
+pub(super) struct LocalClock {
+    now: Clock,
     readings: u64,
 }
 
-impl Clock {
+impl LocalClock {
     /// Reads it: the time in seconds (MPI_Wtime). None if it has been read too often: then time
     /// has to pass on the machine.
     pub(super) fn reads(&mut self) -> Option<f64> {
@@ -95,7 +95,7 @@ impl<C: Channel> Server<'_, C> {
         if works_ahead {
             let begins = |now| {
                 if has_clock {
-                    *rank.clock.lock() = Some(Clock { now, readings: 0 });
+                    *rank.clock.lock() = Some(LocalClock { now, readings: 0 });
                     rank.program.computes(&rank);
                 }
             };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::callback::Depth;
-use super::clock::Clock;
+use super::clock::LocalClock;
 use super::facts::Interface;
 use super::objects::Objects;
 use super::program::{Gone, Program};
@@ -25,7 +25,7 @@ pub struct Rank {
     /// The failure of the call that it has performed alone, to which nothing has responded yet.
     pub(super) failed: Mutex<Option<Failure>>,
     /// Its clock, as far as it can be read without the machine.
-    pub(super) clock: Mutex<Option<Clock>>,
+    pub(super) clock: Mutex<Option<LocalClock>>,
     /// Its functions that are being called.
     pub(super) depth: Depth,
 }

@@ -216,6 +216,7 @@ impl Arguments<'_> {
 impl Rank {
     /// Performs a call that needs no other rank.
     pub(super) fn call(self: &Arc<Self>, a: &mut Arguments<'_>) -> Ended {
+        *self.about.lock() = About::Nothing;
         if let Some(handle) = a.of_number() {
             return Ok(handle);
         }

@@ -60,7 +60,7 @@ pub struct Shape {
 pub struct Software {
     /// Entering and leaving a call.
     pub call: Time,
-    /// Reading the clock, the processor's own work.
+    /// Reading the clock, the processor's own work; 0 where [`Self::call`] is.
     pub clock: Time,
     /// Making a request of a send or a receive, or a packet of its own, and queueing it.
     pub request: Time,

@@ -43,7 +43,6 @@ impl Desk {
 
     /// The process of `rank`, which has this number, computes.
     pub fn comes(&self, number: u32, slot: &'static Slot, rank: &Arc<Rank>) {
-        self.goes(number);
         self.computing.lock().push(Computing {
             number,
             slot,
