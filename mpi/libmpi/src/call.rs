@@ -13,7 +13,7 @@ use crate::slot::{
     CALLS, INVOKES, IS_PATIENT, MEASURES, MOST_ARGUMENTS, MPICH, PROCESS, RETURNED, RETURNS,
     SIMULATOR, STANDARD, Slot, VARIABLE,
 };
-use crate::{clock, looks, system};
+use crate::{clock, looks, system, writes};
 
 /// Looks at the turn before a process sleeps until it has it.
 const LOOKS: u32 = 200;
@@ -129,6 +129,7 @@ fn pass(slot: &Slot, said: u32) {
         slot.computed_ns.fetch_add(own, SeqCst);
     }
     pass_turn(slot, said);
+    writes::make(slot);
     if measures {
         let left_at_ns = system::computed_ns();
         LEFT_AT_NS.set(left_at_ns);

@@ -3,7 +3,8 @@
 //!
 //! The process and the simulator take turns. The one that has the turn writes, sets [`Slot::turn`],
 //! and waits until the turn is its own again; so the other words need no order of their own, but
-//! those that tell how long the program has computed, which the simulator may read at any time.
+//! those that tell how long the program has computed and whether writes are left, which the
+//! simulator may read at any time.
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -129,7 +130,15 @@ pub struct Slot {
     pub looks_for: AtomicU32,
     /// The bytes of these requests.
     pub looks_for_bytes: AtomicU32,
+    /// The words in use of [`Self::writes`]; 0 as soon as the process has made the writes.
+    pub writes_end: AtomicU32,
+    /// Writes that the process makes when it gets the turn, one after the other: each is an
+    /// address, a number of bytes, and these in as many words as they take.
+    pub writes: [AtomicU64; MOST_WRITTEN],
 }
+
+/// The most words of writes that the process makes.
+pub const MOST_WRITTEN: usize = 256;
 
 /// The number of an argument that is none.
 pub const NO_ARGUMENT: u32 = u32::MAX;

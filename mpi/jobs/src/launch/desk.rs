@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use sme_mpi::abi::Rank;
 
+use super::memory::Memory;
 use super::process::asked;
 use super::slots::slot::{CALLS, RETURNS, Slot};
-use super::slots::{Bell, Turn, pass, turn};
+use super::slots::{Bell, Turn, turn};
 
 /// The processes.
 #[derive(Debug)]
@@ -24,6 +25,7 @@ pub struct Desk {
 struct Computing {
     number: u32,
     slot: &'static Slot,
+    memory: Arc<Memory>,
     rank: Arc<Rank>,
     /// Whether it has made a call that is not answered here.
     waits: bool,
@@ -42,10 +44,11 @@ impl Desk {
     }
 
     /// The process of `rank`, which has this number, computes.
-    pub fn comes(&self, number: u32, slot: &'static Slot, rank: &Arc<Rank>) {
+    pub fn comes(&self, number: u32, memory: &Arc<Memory>, rank: &Arc<Rank>) {
         self.computing.lock().push(Computing {
             number,
-            slot,
+            slot: memory.slot(),
+            memory: Arc::clone(memory),
             rank: Arc::clone(rank),
             waits: false,
         });
@@ -125,7 +128,7 @@ impl Desk {
             match call.flatten() {
                 Some(result) => {
                     one.slot.result.store(result, Relaxed);
-                    pass(one.slot, RETURNS);
+                    one.memory.passes(RETURNS);
                     has_answered = true;
                 }
                 None => one.waits = true,

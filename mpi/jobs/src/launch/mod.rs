@@ -4,6 +4,7 @@
 //! * `interface`: the interface that a program was compiled for.
 //! * `library`: the libraries that the processes find, carried within this program.
 //! * `slots`: the memory that the simulator shares with them.
+//! * `memory`: the memory of a process.
 //! * `process`: a process, as its calls see it.
 //! * `desk`: processes that compute, and their calls that concern their rank alone.
 //! * `elsewhere`: processes that wait for something other than MPI.
@@ -17,6 +18,7 @@ mod files;
 mod interface;
 mod job;
 mod library;
+mod memory;
 mod part;
 mod process;
 mod slots;

@@ -1,9 +1,8 @@
 //! The process of a rank, as the calls that it makes see it.
 
-use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::FileExt;
+use std::fs;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -12,18 +11,19 @@ use sme_mpi::abi::facts::Interface;
 use sme_mpi::abi::process::Services;
 use sme_mpi::abi::program::{Asked, Beside, Gone, Heard, Looks, News, Part, Program, Proxy};
 use sme_mpi::buffer::Outside;
-use sme_mpi::error::{ErrorClass, Fault};
+use sme_mpi::error::Fault;
 use sme_mpi::file::{Directory, Handover, Mode, Storage};
 
 use super::elsewhere::Watch;
 use super::files;
 use super::job::Shared;
+use super::memory::Memory;
+use super::slots::Turn;
 use super::slots::slot::{
     CALLS, COMPUTES, FINALIZED, HANDLER_PROXY, INITIALIZED, INVOKES, KEY_PROXIES, MEASURES,
     MOST_ARGUMENTS, MPICH, NO_ARGUMENT, OPERATION_PROXY, READS_CLOCK, RETURNED, RETURNS, STANDARD,
     Slot,
 };
-use super::slots::{Turn, pass};
 
 /// The process of a rank.
 #[derive(Debug)]
@@ -31,8 +31,7 @@ pub struct RankProcess {
     rank: u32,
     slot: &'static Slot,
     shared: Arc<Shared>,
-    /// Its memory, from its first call on.
-    memory: OnceLock<Option<File>>,
+    memory: Arc<Memory>,
     elsewhere: Mutex<Elsewhere>,
 }
 
@@ -69,7 +68,7 @@ impl RankProcess {
             rank,
             slot,
             shared,
-            memory: OnceLock::new(),
+            memory: Arc::new(Memory::new(slot)),
             elsewhere: Mutex::default(),
         }
     }
@@ -129,20 +128,6 @@ impl RankProcess {
     fn number(&self) -> u32 {
         self.slot.process.load(Relaxed)
     }
-
-    fn memory(&self) -> Result<&File, Fault> {
-        let open = || {
-            let process = self.number();
-            let path = format!("/proc/{process}/mem");
-            let opened = OpenOptions::new().read(true).write(true).open(path);
-            opened.ok()
-        };
-        let memory = self.memory.get_or_init(open).as_ref();
-        memory.ok_or_else(|| {
-            let text = "the memory of the process cannot be read";
-            Fault::new(ErrorClass::Intern, "buf", text)
-        })
-    }
 }
 
 /// The call that a process makes.
@@ -173,35 +158,13 @@ fn beside(number: u32, values: [u64; MOST_ARGUMENTS]) -> Option<Beside> {
     })
 }
 
-/// The most bytes of a process's memory that are read at a time.
-const PIECE_BYTES: usize = 1 << 20;
-
-fn no_memory(address: u64, bytes: usize) -> Fault {
-    let text = format!("there are no {bytes} bytes at address {address:#x}");
-    Fault::new(ErrorClass::Buffer, "buf", text)
-}
-
 impl Outside for RankProcess {
     fn read(
         &self,
         blocks: &mut dyn Iterator<Item = (u64, usize)>,
         into: &mut Vec<u8>,
     ) -> Result<(), Fault> {
-        let memory = self.memory()?;
-        for (address, bytes) in blocks {
-            let none = || no_memory(address, bytes);
-            // Piece by piece: a program may speak of more memory than there is.
-            for from in (0..bytes).step_by(PIECE_BYTES) {
-                let piece = PIECE_BYTES.min(bytes - from);
-                let begin = into.len();
-                into.try_reserve(piece).map_err(|_| none())?;
-                into.resize(begin + piece, 0);
-                let at = address.wrapping_add(from as u64);
-                let read = memory.read_exact_at(&mut into[begin..], at);
-                read.map_err(|_| none())?;
-            }
-        }
-        Ok(())
+        self.memory.read(blocks, into)
     }
 
     fn write(
@@ -209,18 +172,7 @@ impl Outside for RankProcess {
         blocks: &mut dyn Iterator<Item = (u64, usize)>,
         bytes: &[u8],
     ) -> Result<(), Fault> {
-        let memory = self.memory()?;
-        let mut left = bytes;
-        for (address, bytes) in blocks {
-            let (now, later) = left.split_at(bytes.min(left.len()));
-            let written = memory.write_all_at(now, address);
-            written.map_err(|_| no_memory(address, bytes))?;
-            left = later;
-            if left.is_empty() {
-                break;
-            }
-        }
-        Ok(())
+        self.memory.write(blocks, bytes)
     }
 }
 
@@ -236,7 +188,7 @@ impl Directory for RankProcess {
 
 impl Program for RankProcess {
     fn computes(&self, rank: &Arc<Rank>) {
-        self.shared.desk().comes(self.rank, self.slot, rank);
+        self.shared.desk().comes(self.rank, &self.memory, rank);
     }
 
     fn next(&self) -> Result<News, Gone> {
@@ -300,7 +252,7 @@ impl Program for RankProcess {
 
     fn answer(&self, result: u64) {
         self.slot.result.store(result, Relaxed);
-        pass(self.slot, RETURNS);
+        self.memory.passes(RETURNS);
     }
 
     fn invoke(&self, function: u64, arguments: &[u64]) {
@@ -309,7 +261,7 @@ impl Program for RankProcess {
         for (word, &argument) in slot.values.iter().zip(arguments) {
             word.store(argument, Relaxed);
         }
-        pass(slot, INVOKES);
+        self.memory.passes(INVOKES);
     }
 
     fn hear(&self) -> Result<Heard, Gone> {

@@ -14,6 +14,12 @@ use rustix::time::Timespec;
 #[path = "../../../libmpi/src/slot.rs"]
 pub mod slot;
 
+/// The process's side of writes that are left to it.
+#[cfg(test)]
+#[allow(unsafe_code)]
+#[path = "../../../libmpi/src/writes.rs"]
+pub mod writes;
+
 use slot::{PROCESS, SIMULATOR, SLOT_BYTES, Slot, VARIABLE};
 
 /// The slots of a job.
@@ -87,6 +93,7 @@ impl Slots {
             &slot.thread,
             &slot.looks_left,
             &slot.looks,
+            &slot.writes_end,
         ];
         for word in words {
             word.store(0, Relaxed);
