@@ -69,10 +69,9 @@ fn generated(table: &str) -> (String, String) {
     (code, fortran)
 }
 
-/// The call of this number with these values, as code; the process may end in it.
-fn call(ends: bool, number: u32, values: &str) -> String {
-    let function = if ends { "call_last" } else { "call" };
-    format!("crate::call::{function}({number}, &[{values}])")
+/// The call of this number with these values, as code.
+fn call(number: u32, values: &str) -> String {
+    format!("crate::call::call({number}, &[{values}])")
 }
 
 /// One entry point, and its twin for profiling.
@@ -88,7 +87,7 @@ fn entry(code: &mut String, (name, number): (&str, u32), arguments: usize, retur
         "f64" => "",
         _ => "as usize",
     };
-    let call = call(name == "Abort", number, &values);
+    let call = call(number, &values);
     let value = match returns {
         "f64" => format!("f64::from_bits({call})"),
         _ => format!("{call} {result}"),

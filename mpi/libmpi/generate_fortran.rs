@@ -160,8 +160,7 @@ impl Entry {
 
     /// Writes the entry point under this name.
     fn write(&self, code: &mut String, symbol: &str, number: u32, returns: &str) {
-        let ends = symbol.ends_with("mpi_abort_");
-        let call = super::call(ends, number, &self.values.join(", "));
+        let call = super::call(number, &self.values.join(", "));
         let (before, after) = (&self.before, &self.after);
         if returns == "f64" {
             let _ = writeln!(

@@ -1,4 +1,5 @@
-/* Ends as its argument says; with "spawn" and a program starts two processes of that. */
+/* Ends as its argument says, with a line of each rank in a buffer; with "spawn" and a program starts
+   two processes of that. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,14 +39,14 @@ int main(int argc, char **argv)
         return 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    printf("rank %d has begun\n", rank);
+    MPI_Barrier(MPI_COMM_WORLD);
     if (!strcmp(how, "spawn"))
         MPI_Comm_spawn(argv[2], argv + 3, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children,
                        MPI_ERRCODES_IGNORE);
     if (rank == 1) {
-        if (!strcmp(how, "abort")) {
-            printf("gives up\n");
+        if (!strcmp(how, "abort"))
             MPI_Abort(MPI_COMM_WORLD, 7);
-        }
         if (!strcmp(how, "operation")) {
             MPI_Op_create(gives_up, 1, &op);
             MPI_Reduce_local(&rank, &other, 1, MPI_INT, op);
@@ -81,6 +82,11 @@ int main(int argc, char **argv)
             MPI_Comm_rank(MPI_COMM_WORLD, &rank);
         if (!strcmp(how, "exec"))
             execl("/bin/true", "true", (char *)0);
+    }
+    if (!strcmp(how, "computing")) {
+        if (rank > 0)
+            sleep(20);
+        MPI_Send(&rank, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
     }
     if (!strcmp(how, "deadlock"))
         MPI_Recv(&rank, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

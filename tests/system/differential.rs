@@ -136,7 +136,7 @@ fn a_wrong_result_is_found() {
 }
 
 /// The interpreter of the tests, if it has mpi4py and numpy.
-fn python() -> Option<String> {
+pub fn python() -> Option<String> {
     let python = std::env::var("SME_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let found = Command::new(&python)
         .args(["-c", "import mpi4py, numpy"])

@@ -1,12 +1,14 @@
 //! The ends of runs of MPI programs: by the program itself, by its mistakes, or by a signal.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::command::{ends, text};
-use crate::unmodified::{compiled, run};
+use crate::differential::python;
+use crate::unmodified::{compiled, run, source_of};
 
 #[test]
 fn a_program_that_sleeps_for_too_long_is_ended() {
@@ -83,9 +85,56 @@ fn every_end_is_clear() {
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(status), "{how}: {said}");
         assert!(said.contains(says), "{how}: {said}");
-        // MPI_Abort first writes the rank's output.
+        // The output that is still in buffers is written, but that of a process that has ended
+        // without it, or is another program now.
         let printed = text(&output.stdout);
-        assert_eq!(printed.contains("gives up"), how == "abort", "{printed}");
+        for rank in 0..3 {
+            let is_lost = how == "early" || (rank == 1 && ["crash", "exec"].contains(&how));
+            let line = format!("rank {rank} has begun\n");
+            assert_eq!(printed.contains(&line), !is_lost, "{how}: {printed}");
+        }
+    }
+}
+
+/// Ranks that compute for long are ended.
+#[test]
+fn a_job_that_goes_wrong_does_not_wait_for_ranks_that_compute() {
+    let Some(program) = compiled("ends.c") else {
+        return;
+    };
+    let begin = Instant::now();
+    let output = run("-n 3 --compute fixed:1ms", &program, &["computing"]);
+    assert!(begin.elapsed() < Duration::from_secs(15));
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("there is no rank 99"), "{said}");
+}
+
+/// All languages have buffers of their own.
+#[test]
+fn output_in_buffers_of_every_language_is_written() {
+    let waits = |program: &Path, arguments: &[&str]| {
+        for flags in ["-n 2", "-n 2 --prefix"] {
+            let output = run(flags, program, arguments);
+            let (said, printed) = (text(&output.stderr), text(&output.stdout));
+            assert_eq!(output.status.code(), Some(1), "{said}");
+            assert!(said.contains("sme: deadlock: "), "{said}");
+            for rank in 0..2 {
+                assert!(
+                    printed.contains(&format!("rank {rank} waits\n")),
+                    "{printed}"
+                );
+            }
+        }
+    };
+    for source in ["waits.cc", "waits.f90"] {
+        if let Some(program) = compiled(source) {
+            waits(&program, &[]);
+        }
+    }
+    if let Some(python) = python() {
+        let script = source_of("waits.py").display().to_string();
+        waits(Path::new(&python), &[&script]);
     }
 }
 

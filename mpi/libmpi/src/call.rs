@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::{env, mem, thread};
 
 use crate::slot::{
-    CALLS, INVOKES, IS_PATIENT, MEASURES, MOST_ARGUMENTS, MPICH, PROCESS, RETURNED, RETURNS,
+    CALLS, ENDS, INVOKES, IS_PATIENT, MEASURES, MOST_ARGUMENTS, MPICH, PROCESS, RETURNED, RETURNS,
     SIMULATOR, STANDARD, Slot, VARIABLE,
 };
-use crate::{clock, looks, system, writes};
+use crate::{clock, looks, output, system, writes};
 
 /// Looks at the turn before a process sleeps until it has it.
 const LOOKS: u32 = 200;
@@ -44,12 +44,6 @@ pub fn call(number: u32, arguments: &[usize]) -> u64 {
         thread::yield_now();
     }
     make_alone(me, number, arguments)
-}
-
-/// The same for a call in which the process ends. It first writes the output in its buffers.
-pub fn call_last(number: u32, arguments: &[usize]) -> u64 {
-    system::flush();
-    call(number, arguments)
 }
 
 /// The same if no call is being made, not even one that a signal has interrupted.
@@ -100,6 +94,10 @@ fn make(number: u32, arguments: &[usize]) -> u64 {
                 let result = invoke(slot);
                 slot.result.store(result, Relaxed);
                 pass(slot, RETURNED);
+            }
+            ENDS => {
+                output::flush();
+                system::end(1);
             }
             said => fail(&format!("the simulator says {said}")),
         }

@@ -6,6 +6,7 @@
 //! * `slot`: the memory that a process shares with the simulator.
 //! * `call`: a call, from the process's side.
 //! * `writes`: writes to the program's memory that are left to the process.
+//! * `output`: the output in a program's buffers.
 //! * `looks`: the looks of a program that the process makes by itself.
 //! * `clock`: the clock that programs read in place of the system's.
 //! * `own`: the few calls that need no simulator, and the names of data.
@@ -24,6 +25,7 @@ mod entries {
 }
 pub mod fortran;
 mod looks;
+mod output;
 pub mod own;
 pub mod slot;
 mod system;

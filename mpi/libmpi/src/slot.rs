@@ -39,6 +39,9 @@ pub const INVOKES: u32 = 3;
 /// The function has returned [`Slot::result`].
 pub const RETURNED: u32 = 4;
 
+/// The job has ended: the process writes the output that is still in its buffers, and ends.
+pub const ENDS: u32 = 5;
+
 /// The number of a call that is not MPI's: the program computes for so many seconds.
 pub const COMPUTES: u32 = u32::MAX;
 
@@ -86,7 +89,7 @@ pub struct Slot {
     pub process_sleeps: AtomicU32,
     /// Whether the simulator sleeps, and wants the bell rung when it has the turn.
     pub simulator_sleeps: AtomicU32,
-    /// The reason for the last turn: [`CALLS`] to [`RETURNED`].
+    /// The reason for the last turn: [`CALLS`] to [`ENDS`].
     pub said: AtomicU32,
     /// The number of the call in the table.
     pub number: AtomicU32,

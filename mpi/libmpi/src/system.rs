@@ -36,7 +36,7 @@ unsafe extern "C" {
     ) -> *mut c_void;
     fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int;
     fn prctl(option: c_int, ...) -> c_int;
-    fn fflush(stream: *mut c_void) -> c_int;
+    fn _exit(status: c_int) -> !;
     fn dladdr(address: *const c_void, found: *mut Found) -> c_int;
     fn dlsym(library: *const c_void, name: *const c_char) -> *mut c_void;
     safe fn pthread_self() -> usize;
@@ -125,6 +125,12 @@ pub fn belongs_to_parent() {
     }
 }
 
+/// Ends the process, without the functions that it wants called at its end.
+pub fn end(status: c_int) -> ! {
+    // SAFETY: it takes a number.
+    unsafe { _exit(status) }
+}
+
 /// The calling thread, by a number that no other has while it lives, and that is not 0.
 pub fn thread() -> usize {
     pthread_self()
@@ -159,18 +165,4 @@ pub fn is_loaded_as(begin: &str) -> bool {
     let path = unsafe { CStr::from_ptr(found.file) };
     let name = path.to_bytes().rsplit(|&byte| byte == b'/').next();
     name.is_some_and(|name| name.starts_with(begin.as_bytes()))
-}
-
-/// Writes the program's output that is still in buffers, of C and of GNU's Fortran.
-pub fn flush() {
-    // SAFETY: no stream stands for all that the program has open.
-    unsafe { fflush(ptr::null_mut()) };
-    let of_fortran = function(c"_gfortran_flush_i4");
-    if !of_fortran.is_null() {
-        type Flush = extern "C" fn(*const c_int);
-        // SAFETY: the one function of this name is that of GNU's Fortran, which takes the address
-        // of a unit's number, or none for all units.
-        let flush = unsafe { std::mem::transmute::<*mut c_void, Flush>(of_fortran) };
-        flush(ptr::null());
-    }
 }

@@ -10,6 +10,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use rustix::process::{
@@ -27,8 +28,8 @@ use super::interface::{self, CompiledFor, Uses};
 use super::library;
 use super::part::{Place, place};
 use super::process::RankProcess;
-use super::slots::Slots;
-use super::slots::slot::{FINALIZED, INITIALIZED, IS_PATIENT, MEASURES};
+use super::slots::slot::{ENDS, FINALIZED, INITIALIZED, IS_PATIENT, MEASURES};
+use super::slots::{Slots, Turn, pass, turn};
 
 /// A program, and how its processes are started.
 #[derive(Clone, Debug)]
@@ -180,16 +181,34 @@ impl Shared {
         self.stop();
     }
 
-    /// Ends all processes.
+    /// Ends all processes: those that are in a call, or soon make one, write the output in their
+    /// buffers and end; others are ended.
     fn stop(&self) {
-        let mut state = self.state.lock();
-        state.is_stopped = true;
-        for &process in state.running.iter().flatten() {
-            // It cannot have ended and been replaced: it is waited for under this lock.
-            let _ = kill_process(process, Signal::KILL);
-        }
-        drop(state);
+        self.state.lock().is_stopped = true;
         self.slots.bell().rings();
+        let begin = Instant::now();
+        loop {
+            let is_late = begin.elapsed() > GRACE;
+            let state = self.state.lock();
+            let ranks = state.running.iter().zip(0..);
+            let running: Vec<_> = ranks
+                .filter_map(|(&one, rank)| Some((one?, rank)))
+                .collect();
+            for &(process, rank) in &running {
+                let slot = self.slots.of(rank);
+                if is_late {
+                    // It cannot have ended and been replaced: it is waited for under this lock.
+                    let _ = kill_process(process, Signal::KILL);
+                } else if turn(slot) == Turn::Simulator {
+                    pass(slot, ENDS);
+                }
+            }
+            drop(state);
+            if is_late || running.is_empty() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// A rank's process has ended.
@@ -463,6 +482,9 @@ impl Drop for Processes {
         self.shared.desk.closes();
     }
 }
+
+/// The time that processes have to write their output and end by themselves.
+const GRACE: Duration = Duration::from_millis(500);
 
 /// Bytes of the stack of a thread that only waits.
 const STACK_BYTES: usize = 128 << 10;
