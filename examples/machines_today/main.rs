@@ -45,7 +45,7 @@ const SWEEPS: [Sweep; 2] = [
     },
     Sweep {
         machine: "ualink",
-        nodes_are: "endpoints",
+        nodes_are: "accelerators",
         nodes: &[2, 4, 8, 16, 32, 64, 128, 256, 512, 1024],
         cores: &[1, 16],
     },

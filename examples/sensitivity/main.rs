@@ -370,7 +370,7 @@ fn table(
     }
     if !without.is_empty() {
         text.push_str(&format!(
-            "\nAssumed, and of no effect beyond half a per cent on any of these: {}.\n",
+            "\nAssumed, and without an effect beyond half a per cent on any of these with the value that is shown: {}.\n",
             without.join(", ")
         ));
     }

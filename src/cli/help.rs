@@ -69,17 +69,17 @@ Examples:
 
 /// `sme mpi pingpong --help`
 pub const PINGPONG: &str = "\
-Half of a round is the latency, and the message over it the bandwidth, in 10^6 bytes per second. The
-message lies at one place of each rank's own memory, in its caches as far as it fits.
+Half of a round is the latency, and the message over it the bandwidth, in 10^6 bytes per second.
+The message lies at one place of each rank's own memory, in its caches as far as it fits.
 
 `--timeline` has the rounds that do not count, too; a call without a peer or bytes leaves these
-cells empty. `--explain` simulates the rounds once more; its steps add up to the last one, from the
-first rank's send to the end of its receive.
+cells empty. `--explain` simulates the rounds once more; its steps add up to the last one, from
+the first rank's send to the end of its receive.
 
 send_us and answer_us are what the calls that send take, in the mean of the last 50 rounds, of the
-rank that begins and of the one that answers. Through channel queues a line t = K N + h is fitted to
-them over the sizes, in cycles of a core, with Table IV of Ho et al. beside it: a second table, json
-lines behind the others, with csv on stderr.
+rank that begins and of the one that answers. Through channel queues a line t = K N + h is fitted
+to them over the sizes, in cycles of a core, with Table IV of Ho et al. beside it: a second table,
+json lines behind the others, with csv on stderr.
 
 Examples:
   sme mpi pingpong --machine scc
@@ -111,13 +111,13 @@ Examples:
 /// `sme mpi nas --help`
 pub const NAS: &str = "\
 bt divides the grid among a square number of ranks, lu among a power of two. Each rank packs the
-faces of its part, exchanges them with its neighbours and unpacks them, and computes in between for
-as long as one core needs for so many points: --core-seconds, for all steps of the benchmark, by
-fixed shares of the phases. Messages, the copies that pack them, and waiting are simulated.
+faces of its part, exchanges them with its neighbours and unpacks them, and computes in between
+for as long as one core needs for so many points: --core-seconds, for all steps of the benchmark,
+by fixed shares of the phases. Messages, the copies that pack them, and waiting are simulated.
 
 A row has the mean time of a step, the part of it in which the busiest rank computes, the time of
-all steps, and the speed-up over one core. --core-seconds of class A are those of a core of the SCC
-at 533 MHz unless given: 2088.9 for bt, 3053.1 for lu.
+all steps, and the speed-up over one core. --core-seconds of class A are those of a core of the
+SCC at 533 MHz unless given: 2088.9 for bt, 3053.1 for lu.
 
 Examples:
   sme mpi nas bt --machine scc
@@ -128,11 +128,11 @@ Examples:
 /// `sme mpi hpl --help`
 pub const HPL: &str = "\
 The matrix is dealt out in blocks of nb x nb to p x q ranks, factorized with partial pivoting, and
-the system solved. The numbers are real: a residual of 16 or more is a failure. Computing takes the
-time that --core-gflops says; messages are simulated.
+the system solved. The numbers are real: a residual of 16 or more is a failure. Computing takes
+the time that --core-gflops says; messages are simulated.
 
-A row has the time, the rate of all ranks together as HPL counts operations, and the scaled residual
-|A x - b| / (eps (|A| |x| + |b|) n).
+A row has the time, the rate of all ranks together as HPL counts operations, and the scaled
+residual |A x - b| / (eps (|A| |x| + |b|) n).
 
 Examples:
   sme mpi hpl --machine scc --n 512 --nb 16
@@ -158,9 +158,9 @@ Examples:
 /// `sme mpi compare --help`
 pub const COMPARE: &str = "\
 The same ping-pong of the first and the last rank, and the same barrier, over MPI's own channel of
-each machine. A row has the latency of 8 bytes, the largest bandwidth and at which size, the messages
-of 8 bytes that the sender gets rid of in a second, and the barrier of all ranks. Below stand the
-bandwidths that Ho et al. (Sec. VII) quote.
+each machine. A row has the latency of 8 bytes, the largest bandwidth and at which size, the
+messages of 8 bytes that the sender gets rid of in a second, and the barrier of all ranks. Below
+stand the bandwidths that Ho et al. (Sec. VII) quote.
 
 Examples:
   sme mpi compare
@@ -177,12 +177,13 @@ pub fn collective() -> String {
     let calls: String = calls.collect();
     format!(
         "\
-The latency is the time from the begin of the call, which all ranks begin at once, to the end at the
-last of them. Before it is a barrier, and the ranks agree on a time at which they begin; a timeline
-has these calls, too, and those that do not count. Root is rank 0; reductions add integers of 64
-bits; neighbours are those of a periodic grid of two dimensions. The result of every rank is
-checked. `--explain` simulates the calls once more; its steps add up to the last one. Recursive
-doubling's allgather is for powers of two; rows of other numbers of ranks are left out.
+The latency is the time from the start of the call, which all ranks begin at once, to the end at
+the last of them. Before it is a barrier, and the ranks agree on a time at which they begin; a
+timeline has these calls, too, and those that do not count. Root is rank 0; reductions add
+integers of 64 bits; neighbours are those of a periodic grid of two dimensions. The result of
+every rank is checked. `--explain` simulates the calls once more; its steps add up to the last
+one. Recursive doubling's allgather is for powers of two; rows of other numbers of ranks are left
+out.
 
 Calls and their algorithms:
 {calls}
@@ -220,8 +221,8 @@ Examples:
 
 /// `sme rtl report --help`
 pub const RTL_REPORT: &str = "\
-The clock is that of three seeds of the router, smallest, median and largest. Exit status 1 if a block
-has a latch, or a net without a driver or with more than one.
+The clock is that of three seeds of the router, smallest, median and largest. Exit status 1 if a
+block has a latch, or a net without a driver or with more than one.
 
 Examples:
   sme rtl report --block all --no-clock
@@ -298,8 +299,8 @@ Examples:
 /// `sme validate --help`
 pub const VALIDATE: &str = "\
 Verdicts: reproduced (within tolerance), calibrated (a constant or a choice was fitted to it),
-deviates, derived, input, not simulated. Exit status 1 if a figure deviates without an entry in
-DEVIATIONS.md.
+deviates, follows from inputs, derived, input, not checked, not simulated. Exit status 1 if a
+figure deviates without an entry in DEVIATIONS.md.
 
 Examples:
   sme validate
@@ -320,7 +321,8 @@ rows that share x and series, the curve is points without a line.
 
 Axes are linear and begin at 0, unless numbers are below it. A row without x or y is left out.
 Words in their place are refused, and what is not above 0 on a logarithmic axis. PDF and PNG are
-set in DejaVu Sans, which is part of the program; SVG leaves fonts to the viewer. See docs/plot.md.
+set in DejaVu Sans, which is part of the program; SVG leaves fonts to the viewer. See
+docs/plot.md.
 
 Examples:
   sme sweep --nodes 2..64*2 --cores 1,4,16 --topology mesh:8x8 -o sweep.csv

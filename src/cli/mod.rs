@@ -354,7 +354,7 @@ enum Command {
     /// Measure what one load, store, miss, fill and barrier hop cost on a machine, and why
     #[command(after_long_help = help::LATENCY)]
     Latency(Box<latency::LatencyFlags>),
-    /// How long the lock of the cluster takes from one thread to the next
+    /// Measure how long a lock takes to pass from one thread to the next
     #[command(after_long_help = help::LOCK)]
     Lock(Box<lock::LockFlags>),
     /// Run litmus tests: which outcomes do local, uncached and non-coherent memory show?
@@ -372,13 +372,13 @@ enum Command {
     /// Measure the barriers on this computer's real threads
     #[command(after_long_help = help::NATIVE)]
     Native(native::NativeFlags),
-    /// Measure messages between the cores of a machine
+    /// Run MPI programs on a machine, and measure its messages and collective calls
     #[command(after_long_help = help::MPI)]
     Mpi(MpiFlags),
     /// Messages through shared memory from the view of cache coherence: measured, and predicted
     #[command(after_long_help = help::COHERENCE)]
     Coherence(CoherenceFlags),
-    /// How the latency of the network grows with the load, under synthetic traffic
+    /// Measure latency over load in the network, under synthetic traffic
     #[command(after_long_help = help::NETWORK)]
     Network(Box<network::NetworkFlags>),
     /// Draw rows that any command wrote, as SVG, PDF or PNG

@@ -236,20 +236,23 @@ const FAULTS: [(Fault, &str); 34] = [
     ),
     (
         Fault::ExchangesAlways,
-        "of those who compare and exchange one wins",
+        "of several threads that compare and exchange one succeeds",
     ),
-    (Fault::WakesNobody, "who sleeps on a word is woken"),
+    (
+        Fault::WakesNobody,
+        "a thread that sleeps on a word is woken",
+    ),
     (
         Fault::SleepsWithoutLooking,
         "a thread does not sleep on a word that has changed",
     ),
     (
         Fault::FindsItClear,
-        "of those who test a register one finds it clear",
+        "of several threads that test a register one finds it clear",
     ),
     (
         Fault::NeverSets,
-        "what was done under a register is seen by who takes it next",
+        "the next holder of a register sees what was done under it",
     ),
     (
         Fault::JoinsAtOnce,

@@ -67,6 +67,17 @@ fn long_help_has_every_option_and_examples() {
     });
 }
 
+/// A line that is too long is broken, and leaves a word alone on the next one.
+#[test]
+fn lines_below_the_options_fit() {
+    all(&sme::cli::command(), "", &mut |words, command| {
+        let below = command.get_after_long_help().map(ToString::to_string);
+        for line in below.unwrap_or_default().lines() {
+            assert!(line.chars().count() <= COLUMNS, "{words}: {line}");
+        }
+    });
+}
+
 /// No line is too long, and no line break has made one word of two, or a mark of two.
 #[test]
 fn help_is_in_words() {

@@ -255,7 +255,7 @@ fn a_collective_that_cannot_be_is_refused() {
     for (flags, says) in [
         (
             "brcast",
-            "NAME: 'brcast' is not known; did you mean 'bcast'?",
+            "CALL: 'brcast' is not known; did you mean 'bcast'?",
         ),
         ("bcast --algorithm ring", "--algorithm: 'ring' is not known"),
         ("bcast --channel rcce", "--channel: rcce has no MPI calls"),

@@ -76,11 +76,11 @@ cases! {
     Far Caching: "dropping all copies lets another node's writes be seen" => all_dropped;
     Far Atomics: "no addition is lost, and no two return the same" => additions;
     Far Atomics: "a swap returns what the one before it has written" => swaps;
-    Far Atomics: "of those who compare and exchange one wins" => one_winner;
-    Far Futexes: "who sleeps on a word is woken" => woken;
+    Far Atomics: "of several threads that compare and exchange one succeeds" => one_winner;
+    Far Futexes: "a thread that sleeps on a word is woken" => woken;
     Far Futexes: "a thread does not sleep on a word that has changed" => not_asleep;
-    Far TestAndSet: "of those who test a register one finds it clear" => one_finds_it_clear;
-    Far TestAndSet: "what was done under a register is seen by who takes it next" => exclusion;
+    Far TestAndSet: "of several threads that test a register one finds it clear" => one_finds_it_clear;
+    Far TestAndSet: "the next holder of a register sees what was done under it" => exclusion;
     Far Threads: "a thread that was started sees what was done before, and is waited for" => children;
     Far Threads: "signals to a thread queue, and are taken after what was done before" => signals;
     Far Words: "a block of words arrives whole" => blocks;

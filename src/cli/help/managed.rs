@@ -3,11 +3,11 @@
 /// `sme mpi invade --help`
 pub const INVADE: &str = "\
 Each core has a daemon, and a kernel module that turns the core's interrupts into signals to it. A
-program on core 0 reserves other cores: for each it writes a command into the message passing buffer
-there and interrupts the core; the daemon answers into the buffer of core 0, which polls. A daemon
-holds its core for the program that asks first. time_us is the time of the call, release_us the time
-in which the cores are given back. memory_hops is the mean distance of the cores, core 0 included, to the
-memory controllers that serve them.
+program on core 0 reserves other cores: for each it writes a command into the message passing
+buffer there and interrupts the core; the daemon answers into the buffer of core 0, which polls. A
+daemon holds its core for the program that asks first. time_us is the time of the call, release_us
+the time in which the cores are given back. memory_hops is the mean distance of the cores, core 0
+included, to the memory controllers that serve them.
 
 Examples:
   sme mpi invade
@@ -17,12 +17,12 @@ Examples:
 
 /// `sme mpi borrow --help`
 pub const BORROW: &str = "\
-The daemon of each core lends memory of the core, apart from the core itself, which another program may
-hold: 12 of the 16 segments of 16 MiB that an SCC core has to itself; of a cluster's node 12 sixteenths of
-its shared memory. A program on core 0 borrows segments of one core after the other (time_us), maps them
-into its own table of addresses where there is one (map_us), and loads 256 lines of the last lender's
-memory, borrowed_load_ns each, and of its own. At last it writes back what its caches have, and returns the
-memory (return_us).
+The daemon of each core lends memory of the core, apart from the core itself, which another
+program may hold: 12 of the 16 segments of 16 MiB that an SCC core has to itself; of a cluster's
+node 12 sixteenths of its shared memory. A program on core 0 borrows segments of one core after
+the other (time_us), maps them into its own table of addresses where there is one (map_us), and
+loads 256 lines of the last lender's memory, borrowed_load_ns each, and of its own. At last it
+writes back what its caches have, and returns the memory (return_us).
 
 Examples:
   sme mpi borrow
@@ -31,10 +31,10 @@ Examples:
 
 /// `sme mpi infect --help`
 pub const INFECT: &str = "\
-A program of some processes reserves cores and has a process started on each, as sme mpi spawn does;
-these join its world, which has the same communicator and more ranks then. time_us is the time of the
-call at the ranks that were there before: start_us until the last process executes its program, init_us
-from then on.
+A program of some processes reserves cores and has a process started on each, as sme mpi spawn
+does; these join its world, which has the same communicator and more ranks then. time_us is the
+time of the call at the ranks that were there before: start_us until the last process executes its
+program, init_us from then on.
 
 Examples:
   sme mpi infect
@@ -43,9 +43,9 @@ Examples:
 
 /// `sme mpi retreat --help`
 pub const RETREAT: &str = "\
-The world of sme mpi infect shrinks to the ranks that it began with. time_us is the time of the call at
-these, leave_us at the ranks that leave, from the same begin on; infect_us is that of the call by which
-they have come.
+The world of sme mpi infect shrinks to the ranks that it began with. time_us is the time of the
+call at these, leave_us at the ranks that leave, from the same start on; infect_us is that of the
+call by which they have come.
 
 Examples:
   sme mpi retreat
@@ -54,12 +54,13 @@ Examples:
 
 /// `sme mpi simpson --help`
 pub const SIMPSON: &str = "\
-The integral of a function that is 1 up to 0 and exp(x) from there on, over (-100, 15). An interval is
-halved until the criterion holds; then the midpoint rule is used. The invasive version walks the tree
-of intervals level by level, with a process for each interval, as far as there are cores: its world
-grows before a level that is wider and shrinks before one that is narrower. time_s is the time from
-MPI_Init to the result, total_s that from the begin of mpiexec to the end of all processes. The sum is
-calculated; the time of a point is a constant, fitted to the published serial time.
+The integral of a function that is 1 up to 0 and exp(x) from there on, over (-100, 15). An
+interval is halved until the criterion holds; then the midpoint rule is used. The invasive version
+walks the tree of intervals level by level, with a process for each interval, as far as there are
+cores: its world grows before a level that is wider and shrinks before one that is narrower.
+time_s is the time from MPI_Init to the result, total_s that from the start of mpiexec to the end
+of all processes. The sum is calculated; the time of a point is a constant, fitted to the
+published serial time.
 
 Examples:
   sme mpi simpson
@@ -68,13 +69,14 @@ Examples:
 
 /// `sme mpi power --help`
 pub const POWER: &str = "\
-`sme mpi simpson --variant invasive`, in which a process that has nothing to integrate in a level of the tree
-wants the clock of its tile divided by so much until the level is done, and its island at the lowest voltage
-for that clock. A tile changes if both of its cores want it, an island if all eight do. divider, frequency_mhz
-and voltage_v are what such a process wants; with the divider of the begin all stays as it is. energy_j is that
-of the chip with its memory over run_s, from the start of the machine to the end of the last program, cores_j,
-mesh_j, memory_j and clock_j its parts; slowed_core_s and lowered_core_s are the times of all cores together
-below the first clock and the first voltage, busy_core_s those for which they were not halted.
+`sme mpi simpson --variant invasive`, in which a process that has nothing to integrate in a level
+of the tree wants the clock of its tile divided by so much until the level is done, and its island
+at the lowest voltage for that clock. A tile changes if both of its cores want it, an island if
+all eight do. divider, frequency_mhz and voltage_v are what such a process wants; with the initial
+divider all stays as it is. energy_j is that of the chip with its memory over run_s, from the
+start of the machine to the end of the last program, cores_j, mesh_j, memory_j and clock_j its
+parts; slowed_core_s and lowered_core_s are the times of all cores together below the first clock
+and the first voltage, busy_core_s those for which they were not halted.
 
 Examples:
   sme mpi power
@@ -83,10 +85,10 @@ Examples:
 
 /// `sme mpi cg --help`
 pub const CG: &str = "\
-The Poisson equation on a square, by conjugate gradients. The vectors are in blocks of rows over the
-ranks. In each phase the world has so many processes, as far as there are cores; between phases it grows
-or shrinks, and the vectors are dealt out again, for deal_us. The solution is calculated, and its
-residual is that of all equations together.
+The Poisson equation on a square, by conjugate gradients. The vectors are in blocks of rows over
+the ranks. In each phase the world has so many processes, as far as there are cores; between
+phases it grows or shrinks, and the vectors are dealt out again, for deal_us. The solution is
+calculated, and its residual is that of all equations together.
 
 Examples:
   sme mpi cg
@@ -96,11 +98,12 @@ Examples:
 
 /// `sme mpi bt --help`
 pub const BT: &str = "\
-BT of the NAS Parallel Benchmarks as a user sees it. start_s is the time from the begin of mpiexec until
-MPI_Init has ended in all processes, solve_s that of all steps, of which some are simulated, total_s the
-sum. The manager ipm starts all processes at once, through message passing buffers; mpd logs in on each
-core by SSH, one after the other, and serves requests over TCP/IP (constants process.login and
-process.serve_socket, assumed). The time of one core is given; messages are simulated.
+BT of the NAS Parallel Benchmarks as a user sees it. start_s is the time from the start of mpiexec
+until MPI_Init has ended in all processes, solve_s that of all steps, of which some are simulated,
+total_s the sum. The manager ipm starts all processes at once, through message passing buffers;
+mpd logs in on each core by SSH, one after the other, and serves requests over TCP/IP (constants
+process.login and process.serve_socket, assumed). The time of one core is given; messages are
+simulated.
 
 Examples:
   sme mpi bt
@@ -109,11 +112,11 @@ Examples:
 
 /// `sme mpi spawn --help`
 pub const SPAWN: &str = "\
-A program of one process on core 0 reserves cores, lets their daemons start a process on each, and is
-connected to them. time_us is the time of the call: start_us until the last process executes its
-program, init_us from then on, MPI_Init, in which processes make requests of the program's manager, one
-after the other, and connect. The costs of a fork, of executing a program, of MPI_Init and of a request
-are constants of the machine (section process).
+A program of one process on core 0 reserves cores, lets their daemons start a process on each, and
+is connected to them. time_us is the time of the call: start_us until the last process executes
+its program, init_us from then on, MPI_Init, in which processes make requests of the program's
+manager, one after the other, and connect. The costs of a fork, of executing a program, of
+MPI_Init and of a request are constants of the machine (section process).
 
 Examples:
   sme mpi spawn
@@ -122,9 +125,10 @@ Examples:
 
 /// `sme mpi connect --help`
 pub const CONNECT: &str = "\
-Two worlds of processes on the cores of a chip: the ranks of one accept at a port of its first rank, those
-of the other connect to it. time_us is the time from the begin of the calls, at all ranks at once, until
-they have ended at all of them. The worlds are there before: no processes are started.
+Two worlds of processes on the cores of a chip: the ranks of one accept at a port of its first
+rank, those of the other connect to it. time_us is the time from the start of the calls, at all
+ranks at once, until they have ended at all of them. The worlds are there before: no processes are
+started.
 
 Examples:
   sme mpi connect

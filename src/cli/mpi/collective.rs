@@ -20,7 +20,7 @@ use crate::report::stop::Stop;
 #[derive(Args, Clone, Debug)]
 pub struct CollectiveFlags {
     /// The call: see below
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "CALL")]
     call: String,
     /// The machine.
     #[command(flatten)]
@@ -111,7 +111,7 @@ impl CollectiveFlags {
 
     fn collective(&self) -> Result<Collective, Stop> {
         let all = Collective::ALL.iter().map(|one| one.name());
-        Collective::named(&self.call).ok_or_else(|| unknown("NAME", &self.call, all))
+        Collective::named(&self.call).ok_or_else(|| unknown("CALL", &self.call, all))
     }
 
     fn algorithms(&self, collective: Collective) -> Result<Vec<Option<Algorithm>>, Stop> {

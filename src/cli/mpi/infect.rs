@@ -25,7 +25,7 @@ pub struct InfectFlags {
     /// Processes that come and leave, such as 1,8,47 [default: 1 and all cores that are left]
     #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
     processes: Option<String>,
-    /// Processes at the begin, which stay
+    /// Processes at the start, which stay
     #[arg(
         long,
         value_name = "PROCESSES",

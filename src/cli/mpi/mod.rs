@@ -54,6 +54,10 @@ use crate::report::timeline;
 /// `sme mpi …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum MpiCommand {
+    /// An MPI program as it is, compiled for MPICH or for MPI-5's interface, on a simulated machine
+    #[cfg(target_os = "linux")]
+    #[command(after_long_help = super::help::RUN_PROGRAM)]
+    Run(Box<run::RunFlags>),
     /// Two ranks send each other a message in turn: latency and bandwidth by size
     #[command(after_long_help = super::help::PINGPONG)]
     Pingpong(Box<pingpong::PingPongFlags>),
@@ -97,7 +101,7 @@ pub enum MpiCommand {
     /// vectors out again: time by phases
     #[command(after_long_help = super::help::CG)]
     Cg(Box<cg::CgFlags>),
-    /// A NAS benchmark from the begin of mpiexec on, with two process managers: time by processes
+    /// A NAS benchmark from the start of mpiexec on, with two process managers: time by processes
     #[command(after_long_help = super::help::BT)]
     Bt(Box<bt::BtFlags>),
     /// A program starts processes on other cores of such a chip (MPI_Comm_spawn): time by processes
@@ -109,10 +113,6 @@ pub enum MpiCommand {
     /// Latency, bandwidth, message rate and barrier of MPI on several machines, side by side
     #[command(after_long_help = super::help::COMPARE)]
     Compare(Box<compare::CompareFlags>),
-    /// An MPI program as it is, compiled for MPICH or for MPI-5's interface, on a simulated machine
-    #[cfg(target_os = "linux")]
-    #[command(after_long_help = super::help::RUN_PROGRAM)]
-    Run(Box<run::RunFlags>),
     /// High Performance Linpack: a dense system solved by LU factorization, its rate and residual
     #[command(after_long_help = super::help::HPL)]
     Hpl(Box<hpl::HplFlags>),

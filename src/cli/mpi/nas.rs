@@ -18,7 +18,7 @@ use crate::report::stop::Stop;
 #[derive(Args, Clone, Debug)]
 pub struct NasFlags {
     /// The benchmark: bt or lu
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "KERNEL")]
     kernel: String,
     /// The machine.
     #[command(flatten)]
@@ -58,7 +58,7 @@ pub(super) const SECONDS: RangeInclusive<f64> = 1e-3..=1e7;
 
 impl NasFlags {
     pub(super) fn read(&self) -> Result<Points<NasRun>, Stop> {
-        let kernel: Kernel = read::name("NAME", &self.kernel)?;
+        let kernel: Kernel = read::name("KERNEL", &self.kernel)?;
         let class: Class = read::name("--class", &self.class)?;
         let core_seconds = self.core_seconds(kernel, class)?;
         let machine = args::machine(&self.machine)?;

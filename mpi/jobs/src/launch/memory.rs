@@ -1,9 +1,9 @@
 //! The memory of a process.
 //!
-//! The simulator reads and writes it through the system, or leaves a write to the process: what a
-//! call gives is mostly a few numbers, and a write through the system takes longer than many a
-//! call. Only a write to pages that have been written to before is left: a wrong address is an
-//! error of MPI, not the end of the process.
+//! The simulator reads and writes it through the system, or leaves a write to the process: most
+//! calls give a few numbers, and a write through the system takes longer than many of these calls.
+//! Only a write to pages that have been written to before is left: a wrong address is an error of
+//! MPI, not the end of the process.
 
 use std::fs::{File, OpenOptions};
 use std::mem;
