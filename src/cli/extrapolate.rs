@@ -341,7 +341,16 @@ fn source(flags: &ExtrapolateFlags, confidence: Confidence) -> Result<Source, St
     let counts = |flag, text: &str, most| read::counts(flag, text, 1, most, Values::Many);
     let nodes = counts("--fit-nodes", &flags.fit_nodes, MAX_NODES)?;
     let most_cores = args::cores_per_node(&machine);
+    if most_cores < 2 {
+        let why = "its nodes have one core, and Eq. 2 is fitted over several numbers of cores";
+        return Err(Stop::flag(&format!("--machine {}", machine.name()), why));
+    }
     counts("--fit-cores", &flags.fit_cores, most_cores)?;
+    let most = machine.shape().nodes;
+    if let Some(nodes) = nodes.iter().find(|&&nodes| nodes > most) {
+        let why = format!("machine {} has {most}", machine.name());
+        return Err(Stop::flag(&format!("--fit-nodes {nodes}"), why));
+    }
     if flags.against_simulation {
         let mut families = Vec::new();
         for family in families_of(flags.topologies.as_deref())? {

@@ -13,7 +13,7 @@ pub const MAX_LENGTH: usize = 65_536;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ListError {
     /// A comma too many, or nothing at all.
-    #[error("a value is missing; write a list like 1,2,4 or 1..8")]
+    #[error("a value is missing")]
     Empty,
     /// Not digits.
     #[error("'{0}' is not a whole number")]

@@ -24,6 +24,8 @@ const MAX_ACQUISITIONS: u64 = 1 << 20;
 
 /// The default of [`LockFlags::cores`], if the node has as many.
 const CORES: u32 = 4;
+/// The nodes, unless they are given or the machine has fewer.
+const NODES: u32 = 4;
 
 /// The flags of `sme lock`.
 #[derive(Args, Clone, Debug)]
@@ -35,14 +37,10 @@ pub struct LockFlags {
     /// square as the nodes allow, or what the machine's file says]
     #[arg(long, value_name = "SHAPE")]
     topology: Option<String>,
-    /// Nodes: the first N positions of the topology
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "4",
-        allow_negative_numbers = true
-    )]
-    nodes: String,
+    /// Nodes: the first N positions of the topology [default: 4, or all of the machine if it has
+    /// fewer]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    nodes: Option<String>,
     /// Threads per node, one a core [default: 4, or all cores of the node if it has fewer]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     cores: Option<String>,
@@ -106,7 +104,10 @@ impl LockRun {
         let count = |flag, text: &str, least, most| {
             read::one(flag, read::counts(flag, text, least, most, Values::One)?)
         };
-        let nodes = count("--nodes", &flags.nodes, 1, MAX_NODES)?;
+        let nodes = match &flags.nodes {
+            Some(text) => count("--nodes", text, 1, MAX_NODES)?,
+            None => NODES.min(machine.shape().nodes),
+        };
         let most_cores = args::cores_per_node(&machine);
         let usual = CORES.min(most_cores).to_string();
         let cores = flags.cores.as_ref().unwrap_or(&usual);

@@ -216,6 +216,11 @@ impl NetworkRun {
     fn row(&self, curve: &LoadCurve, point: &LoadPoint) -> Vec<Cell> {
         let (plan, outcome) = (&self.plan, &point.outcome);
         let latencies = &outcome.latencies;
+        // Of no packet there is no latency.
+        let latency = |time| match outcome.packets {
+            0 => Cell::Absent,
+            _ => Cell::nanos(time),
+        };
         let mut cells = row::head(&plan.machine, &plan.topology).to_vec();
         cells.extend([
             Cell::Count(plan.topology.hosts().into()),
@@ -235,10 +240,10 @@ impl NetworkRun {
             },
             Cell::fraction(outcome.offered),
             Cell::fraction(outcome.accepted),
-            Cell::nanos(latencies.mean),
-            Cell::nanos(latencies.p50),
-            Cell::nanos(latencies.p99),
-            Cell::nanos(latencies.max),
+            latency(latencies.mean),
+            latency(latencies.p50),
+            latency(latencies.p99),
+            latency(latencies.max),
             Cell::Count(outcome.packets),
             Cell::Count(outcome.undelivered),
             Cell::Truth(outcome.saturated),

@@ -163,6 +163,9 @@ impl PlotRun {
             let count = drawn.left_out;
             to_stderr(&format!("left out: {count} rows without these numbers\n"));
         }
+        if let Some(doubled) = &drawn.doubled {
+            to_stderr(&format!("warning: {doubled}\n"));
+        }
         Ok(())
     }
 
@@ -201,6 +204,7 @@ impl PlotRun {
             bytes,
             told: chosen.told,
             left_out: picture.left_out,
+            doubled: picture.doubled,
         })
     }
 }
@@ -214,4 +218,5 @@ pub struct Drawn {
     told: Option<String>,
     /// Rows without numbers to draw.
     left_out: usize,
+    doubled: Option<String>,
 }

@@ -11,7 +11,7 @@ use sme_sim::machine::{Dimension, Limits};
 use sme_sim::parts::fabric::{Topology, TopologyError, TopologyKind};
 use sme_sim::time::Time;
 
-use super::list;
+use super::list::{self, ListError};
 use super::names;
 use crate::report::stop::Stop;
 
@@ -125,7 +125,12 @@ pub fn numbers(
     values: Values,
 ) -> Result<Vec<u64>, Stop> {
     let flag = format!("{flag} {text}");
-    let list = list::numbers(text, least..=most).map_err(|error| Stop::flag(&flag, error))?;
+    let list = list::numbers(text, least..=most).map_err(|error| match (&error, values) {
+        (ListError::Empty, Values::Many) => {
+            Stop::flag(&flag, format!("{error}; write a list like 1,2,4 or 1..8"))
+        }
+        _ => Stop::flag(&flag, error),
+    })?;
     one_unless(values, &flag, list)
 }
 

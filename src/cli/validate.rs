@@ -46,8 +46,8 @@ pub struct ValidateFlags {
     /// Compare the figures of one paper only: sme, scc, rcce, scosco, impi, mppa or coherence
     #[arg(long, value_name = "NAME")]
     paper: Option<String>,
-    /// Leave out the figures for which programs are run (the FFT, BT and LU): they take most of the
-    /// time
+    /// Leave out the figures for which programs are run (the FFT, BT, LU, Linpack and transfers of
+    /// messages): they take most of the time
     #[arg(long)]
     no_programs: bool,
     /// Leave out the figures for which 220,000 threads are simulated: of the others they take half

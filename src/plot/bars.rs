@@ -113,11 +113,9 @@ impl Bars {
     /// Colour and hatch of the part of this index.
     pub(super) fn look(index: usize) -> ((u8, u8, u8), Hatch) {
         let hatches = [Hatch::None, Hatch::Upright, Hatch::Lying, Hatch::Crossed];
-        let colour = COLOURS[index % COLOURS.len()];
-        (
-            colour,
-            hatches[(index + index / hatches.len()) % hatches.len()],
-        )
+        // In each round of colours every one gets another hatch.
+        let (round, place) = (index / COLOURS.len(), index % COLOURS.len());
+        (COLOURS[place], hatches[(place + round) % hatches.len()])
     }
 
     fn draw(
@@ -228,5 +226,18 @@ impl Hatch {
         };
         lines.push(PathElement::new([(right, top), (right, bottom)], style));
         lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_parts_look_the_same() {
+        let all: Vec<_> = (0..4 * COLOURS.len()).map(Bars::look).collect();
+        for (index, look) in all.iter().enumerate() {
+            assert!(!all[..index].contains(look), "part {index}");
+        }
     }
 }

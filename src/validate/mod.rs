@@ -5,7 +5,7 @@
 //! figures off. Judges them ([`verdict`]) with the entries of DEVIATIONS.md ([`deviations`]) at
 //! hand, and reports ([`report`], [`summary`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub mod deviations;
 pub mod measure;
@@ -88,15 +88,20 @@ impl Validation<'_> {
             identity: self.identity.clone(),
         };
         let (mut found, mut rest) = (BTreeMap::new(), figures.iter().cloned().peekable());
+        let (mut machines, mut left_out) = (BTreeMap::new(), BTreeSet::new());
         let mut to_come: Vec<&str> = self.papers.iter().map(|paper| paper.on().0).collect();
         for paper in &self.papers {
             let of_paper = paper.read_off(&figures, self.workers, watch);
             found.extend(of_paper.found);
+            machines.extend(of_paper.machines);
+            left_out.extend(of_paper.left_out);
             report.points += of_paper.points;
             to_come.remove(0);
             while let Some(figure) = rest.next_if(|figure| !to_come.contains(&figure.paper())) {
                 let found = found.remove(&figure.id);
-                let row = Row::new(figure, found, &report.fits, deviations);
+                let mut row = Row::new(figure, found, &report.fits, deviations);
+                row.on = machines.remove(&row.figure.id);
+                row.is_left_out = left_out.contains(&row.figure.id);
                 report.rows.push(row.with_used(&known));
             }
             each(&report);

@@ -249,10 +249,8 @@ impl Report {
         };
         let elsewhere = self.elsewhere.iter();
         let elsewhere = elsewhere.filter(|(paper, _)| *paper == figure.paper());
-        let on = elsewhere
-            .map(|(_, on)| on)
-            .next()
-            .unwrap_or(&self.identity.on);
+        let on = elsewhere.map(|(_, on)| on).next();
+        let on = row.on.as_ref().or(on).unwrap_or(&self.identity.on);
         let mut cells = vec![
             ("version", Scalar::text(env!("CARGO_PKG_VERSION"))),
             ("machine", Scalar::text(&on.machine)),

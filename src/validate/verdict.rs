@@ -3,7 +3,7 @@
 //! Called by [`super::Validation`] with what an estimator found.
 
 use super::deviations::{Deviations, Explanation};
-use super::papers::{Finding, Fit, SIMULATED};
+use super::papers::{Finding, Fit, On, SIMULATED};
 use super::published::{Figure, Kind};
 use crate::messages::line::Line;
 
@@ -81,6 +81,10 @@ pub struct Row {
     pub used: Vec<Used>,
     /// Conditions, each with whether it holds, and further notes.
     pub notes: Vec<String>,
+    /// The machine that it was simulated on, if it is not that of its paper.
+    pub on: Option<On>,
+    /// Whether it would be simulated, and was not asked for.
+    pub is_left_out: bool,
 }
 
 /// A published result that a simulation was given as an input.
@@ -132,6 +136,8 @@ impl Row {
             fitted,
             used: Vec::new(),
             notes: conditions.chain(finding.notes.iter().cloned()).collect(),
+            on: None,
+            is_left_out: false,
             figure,
         }
     }
@@ -165,7 +171,8 @@ impl Row {
     /// Returns whether DEVIATIONS.md explains what is no longer, or not yet, a miss.
     pub fn stale(&self) -> bool {
         let may_stand = matches!(self.verdict, Verdict::Deviates | Verdict::Failed);
-        self.explained.is_some() && !may_stand && self.verdict != Verdict::Derived
+        let is_left_out = self.is_left_out || self.verdict == Verdict::Derived;
+        self.explained.is_some() && !may_stand && !is_left_out
     }
 
     /// Relative to the published value; the plain difference where that is 0. Of a line the error

@@ -209,6 +209,7 @@ fn validate_only(only: Option<&str>, wrong: Wrong, workers: usize) -> Report {
     fitted.push(Fit::constant("os.wake", &["sme.fig3.pthread.16_threads"]));
     let simulate = Analytic(wrong);
     let paper = Figures {
+        machine_of: None,
         on: ("sme", on),
         estimator: Box::new(estimator),
         simulate: &simulate,

@@ -488,7 +488,17 @@ fn unknown_constant(key: &str, constants: &[Constant]) -> String {
     } else if let Some(nearest) = nearest(key, names.iter().map(String::as_str)) {
         format!("; did you mean {}?", quoted(nearest))
     } else {
-        "; it is written section.key, such as engine.clock".to_owned()
+        let sections = names.iter().filter_map(|name| name.split_once('.'));
+        let mut sections: Vec<&str> = sections.map(|(section, _)| section).collect();
+        sections.sort_unstable();
+        sections.dedup();
+        match key.contains('.') {
+            true => format!(
+                "; the machine has the sections {}",
+                listed(&sections, "and")
+            ),
+            false => "; it is written section.key, such as core.clock".to_owned(),
+        }
     };
     format!("unknown constant {}{hint}", quoted(key))
 }

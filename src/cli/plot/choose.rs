@@ -13,6 +13,13 @@ use crate::report::units;
 const FEW_CURVES: usize = 12;
 pub const MAX_CURVES: usize = 40;
 
+/// The field that tells machines apart, and says nothing to a reader.
+const HASH: &str = "machine_hash";
+
+/// Fields of words with which numbers go that describe them: cores of a machine, bounds of a
+/// traffic.
+const SETTINGS: [&str; 2] = ["machine", "traffic"];
+
 /// The fields of a picture, by their places in the table.
 #[derive(Debug)]
 pub struct Chosen {
@@ -200,8 +207,26 @@ impl Chosen {
         let numbers = || fields().filter(|&field| kinds[field].is_numeric);
         let varying = numbers().filter(|&field| kinds[field].varies);
         let has_y = |x: usize| !self.y.is_empty() || numbers().any(|field| field > x);
-        let words = || fields().find(|&field| kinds[field].varies && !kinds[field].is_numeric);
-        let chosen = (varying.clone().find(|&x| has_y(x) && !self.is_bars))
+        let words = || {
+            let mut words = fields().filter(|&field| kinds[field].varies);
+            words.find(|&field| !kinds[field].is_numeric && table.fields[field] != HASH)
+        };
+        // A time is a result, and so is a number that goes with the machine or the traffic.
+        let is_result = |field: usize| {
+            let unit = units::words(&table.fields[field]).1;
+            let of = |name: &str| table.fields.iter().position(|field| field == name);
+            let mut setting = SETTINGS.iter().filter_map(|name| of(name));
+            unit.is_some_and(units::is_time)
+                || setting.any(|of| kinds[of].varies && is_told_by(table, field, &[of]))
+        };
+        let inputs = varying.clone().filter(|&field| !is_result(field));
+        let has_words = words().is_some();
+        let chosen = (inputs.clone().find(|&x| has_y(x) && !self.is_bars))
+            .or_else(|| {
+                varying
+                    .clone()
+                    .find(|&x| has_y(x) && !self.is_bars && !has_words)
+            })
             .or_else(words)
             .or_else(|| varying.clone().next())
             .or_else(|| numbers().find(|&x| has_y(x)));
@@ -253,10 +278,14 @@ impl Chosen {
         fields.filter(is_one).collect()
     }
 
-    /// Every field before y that varies and that the fields chosen before it do not tell.
+    /// Every field before y that varies and that the fields chosen before it do not tell. The hash of
+    /// a machine tells a reader nothing, and comes last.
     fn choose_series(&mut self, table: &Table, kinds: &[Kind]) {
         let last = self.y.iter().copied().max().unwrap_or(0);
-        for (field, kind) in kinds.iter().enumerate().take(last) {
+        let fields = kinds.iter().enumerate().take(last);
+        let (hashes, others): (Vec<_>, Vec<_>) =
+            fields.partition(|&(field, _)| table.fields[field] == HASH);
+        for (field, kind) in others.into_iter().chain(hashes) {
             let is_used = [&self.x, &self.y, &self.published]
                 .iter()
                 .any(|used| used.contains(&field));
@@ -277,6 +306,21 @@ impl Chosen {
         }
     }
 
+    /// The first field before y that tells rows of one curve at one place apart.
+    pub fn untold(&self, table: &Table) -> Option<usize> {
+        let last = self.y.iter().copied().max()?;
+        let known = [&self.x[..], &self.series, self.panels.as_slice()].concat();
+        let is_open = |field: &usize| {
+            let name = &table.fields[*field];
+            let is_used = [&known, &self.y, &self.published]
+                .iter()
+                .any(|used| used.contains(field));
+            !is_used && name != HASH && !name.starts_with("host_")
+        };
+        let mut open = (0..last).filter(is_open);
+        open.find(|&field| !is_told_by(table, field, &known))
+    }
+
     /// Refuses fields that cannot stand on one axis.
     fn check(&self, table: &Table) -> Result<(), Stop> {
         let unit = |field: usize| units::words(&table.fields[field]).1;
@@ -287,12 +331,16 @@ impl Chosen {
             return Err(Stop::flag("--x", "name a field"));
         }
         let ends = self.errors.iter().flat_map(|&(low, high)| [low, high]);
-        let others = self.y.iter().copied().chain(ends);
-        for other in others.chain(self.published.iter().copied()) {
-            if unit(other) != unit(first) {
+        let others = [
+            ("--y", self.y.clone()),
+            ("--errors", ends.collect()),
+            ("--published", self.published.clone()),
+        ];
+        for (flag, fields) in others {
+            if let Some(&other) = fields.iter().find(|&&other| unit(other) != unit(first)) {
                 let [one, two] = [first, other].map(|field| &table.fields[field]);
                 let why = format!("{one} and {two} have different units, and the axis has one");
-                return Err(Stop::flag("--y", why));
+                return Err(Stop::flag(flag, why));
             }
         }
         if self.errors.is_some() && (self.y.len() > 1 || self.is_bars) {

@@ -26,6 +26,8 @@ pub struct Picture {
     kind: Kind,
     /// Rows without a number that they would need.
     pub left_out: usize,
+    /// A curve with several rows at one place, in words.
+    pub doubled: Option<String>,
 }
 
 enum Kind {
@@ -293,9 +295,29 @@ fn curves(table: &Table, chosen: &Chosen, flags: &PlotFlags) -> Result<Picture, 
             ..Panel::from(chart)
         }
     });
+    let kind = Kind::Curves(drawn.collect());
+    let mut keys: Vec<_> = points.keys().copied().collect();
+    keys.sort_unstable();
+    let doubled = keys.into_iter().find(|key| {
+        let mut seen = HashSet::new();
+        !points[key].iter().all(|(x, _)| seen.insert(x.to_bits()))
+    });
+    let doubled = doubled
+        .zip(chosen.untold(table))
+        .map(|((_, (of, _)), field)| {
+            let (curve, x) = (&series[of], &table.fields[x_field]);
+            let of = if curve.is_empty() {
+                String::new()
+            } else {
+                format!(" of curve {curve}")
+            };
+            let field = &table.fields[field];
+            format!("several rows{of} have the same {x}: --series lacks a field, such as {field}")
+        });
     Ok(Picture {
-        kind: Kind::Curves(drawn.collect()),
+        kind,
         left_out,
+        doubled,
     })
 }
 
@@ -378,5 +400,6 @@ fn bars(table: &Table, chosen: &Chosen, flags: &PlotFlags) -> Result<Picture, St
             caption: Vec::new(),
         }),
         left_out,
+        doubled: None,
     })
 }

@@ -64,6 +64,14 @@ impl Coherent {
         })
     }
 
+    /// A node's machine.
+    fn bench(&self, node: Node) -> &Bench {
+        match node {
+            Node::Intel => &self.intel,
+            Node::Amd => &self.amd,
+        }
+    }
+
     /// The same without the figures for which transfers are run.
     pub fn without_programs(mut self) -> Self {
         self.programs = false;
@@ -82,6 +90,7 @@ impl Coherent {
             simulate: self,
             fitted: fitted.collect(),
             inputs: vec![("coherence.chunk.openmpi", chunk)],
+            machine_of: Some(Box::new(|point| On::new(self.bench(point.node).machine()))),
             programs: self.programs,
             large: true,
         })
@@ -90,11 +99,7 @@ impl Coherent {
 
 impl Simulate<Point> for Coherent {
     fn microseconds(&self, point: &Point) -> Result<f64, String> {
-        let bench = match point.node {
-            Node::Intel => &self.intel,
-            Node::Amd => &self.amd,
-        };
-        let gb_per_s = point.what.gb_per_s(bench, point.bytes);
+        let gb_per_s = point.what.gb_per_s(self.bench(point.node), point.bytes);
         let gb_per_s = gb_per_s.map_err(|error| error.to_string())?;
         Ok(point.bytes as f64 / gb_per_s / 1e3)
     }

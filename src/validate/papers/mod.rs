@@ -8,7 +8,7 @@ pub mod mppa;
 pub mod scc;
 pub mod sme;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sme_sim::machine::Machine;
 
@@ -99,6 +99,28 @@ impl On {
     }
 }
 
+impl On {
+    /// All of them as one, with blanks between their names and hashes; none if there is none.
+    fn all(each: impl Iterator<Item = Self>) -> Option<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for on in each {
+            if !all.contains(&on) {
+                all.push(on);
+            }
+        }
+        let joined = |of: fn(&Self) -> &str| {
+            let mut parts: Vec<&str> = all.iter().map(of).collect();
+            parts.dedup();
+            parts.join(" ").trim().to_owned()
+        };
+        (!all.is_empty()).then(|| Self {
+            machine: joined(|on| &on.machine),
+            machine_hash: joined(|on| &on.machine_hash),
+            set: joined(|on| &on.set),
+        })
+    }
+}
+
 /// A paper beside a machine.
 pub trait Paper {
     /// The key of the paper, and its machine.
@@ -116,6 +138,10 @@ pub trait Paper {
 pub struct ReadOff {
     /// The finding for each figure, by its id; or why there is none.
     pub found: BTreeMap<String, Result<Finding, String>>,
+    /// The machine of each figure, by its id, where it is not that of the paper.
+    pub machines: BTreeMap<String, On>,
+    /// The ids of figures that could be read off, and were not asked for.
+    pub left_out: BTreeSet<String>,
     /// The number of points that were simulated.
     pub points: usize,
 }
@@ -131,6 +157,8 @@ pub struct Figures<'a, P> {
     pub estimator: Box<EstimatorOf<P>>,
     /// The simulation of the points.
     pub simulate: &'a dyn Simulate<P>,
+    /// The machine of a point, where the paper has several.
+    pub machine_of: Option<Box<dyn Fn(&P) -> On + 'a>>,
     /// Constants of the machine and choices that were fitted.
     pub fitted: Vec<Fit>,
     /// Published inputs as the machine file has them: a figure's id, the value in its unit.
@@ -151,12 +179,14 @@ impl<P: Point + 'static> Paper for Figures<'_, P> {
     }
 
     fn read_off(&self, figures: &[Figure], workers: usize, watch: &dyn Watch) -> ReadOff {
-        let estimators: Vec<(&str, Estimator<P>)> = figures
+        let estimators = figures
             .iter()
-            .filter_map(|figure| Some((figure.id.as_str(), (self.estimator)(&figure.id)?)))
-            .filter(|(_, estimator)| self.programs || !estimator.any(P::is_program))
-            .filter(|(_, estimator)| self.large || !estimator.any(P::is_large))
-            .collect();
+            .filter_map(|figure| Some((figure.id.as_str(), (self.estimator)(&figure.id)?)));
+        let is_wanted = |(_, estimator): &(&str, Estimator<P>)| {
+            (self.programs || !estimator.any(P::is_program))
+                && (self.large || !estimator.any(P::is_large))
+        };
+        let (estimators, left_out): (Vec<_>, Vec<_>) = estimators.partition(is_wanted);
         let needed = estimators
             .iter()
             .flat_map(|(_, estimator)| (estimator.points)());
@@ -164,11 +194,20 @@ impl<P: Point + 'static> Paper for Figures<'_, P> {
         let inputs = self.inputs.iter();
         let inputs = inputs.map(|&(id, value)| (id.to_owned(), Ok(Finding::of(value))));
         let mut found: BTreeMap<_, _> = inputs.collect();
+        let mut machines = BTreeMap::new();
         for (id, estimator) in estimators {
             found.insert(id.to_owned(), (estimator.find)(&measured));
+            let machine_of = self.machine_of.iter();
+            let on =
+                machine_of.flat_map(|of| (estimator.points)().into_iter().map(move |p| of(&p)));
+            if let Some(on) = On::all(on) {
+                machines.insert(id.to_owned(), on);
+            }
         }
         ReadOff {
             found,
+            machines,
+            left_out: left_out.iter().map(|(id, _)| (*id).to_owned()).collect(),
             points: measured.len(),
         }
     }

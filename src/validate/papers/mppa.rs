@@ -186,6 +186,7 @@ impl Clusters {
             simulate: self,
             fitted: fitted.chain(choices).collect(),
             inputs: self.inputs(),
+            machine_of: None,
             programs: self.programs,
             large: true,
         })

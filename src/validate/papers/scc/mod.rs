@@ -239,6 +239,7 @@ impl Chip {
             simulate: self,
             fitted,
             inputs,
+            machine_of: None,
             programs: self.programs,
             large: true,
         })

@@ -164,6 +164,7 @@ impl Simulator {
                 simulate: self,
                 fitted: self.fitted(),
                 inputs: self.inputs(),
+                machine_of: None,
                 programs: self.programs,
                 large: self.large,
             })],
