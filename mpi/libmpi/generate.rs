@@ -9,7 +9,7 @@ use std::{env, fs};
 mod fortran;
 
 /// Calls that the library answers itself: `src/own.rs` has them, by these names.
-const OWN: [&str; 9] = [
+const OWN: [&str; 10] = [
     "Aint_add",
     "Aint_diff",
     "Alloc_mem",
@@ -17,6 +17,7 @@ const OWN: [&str; 9] = [
     "Free_mem",
     "Get_address",
     "Initialized",
+    "Is_thread_main",
     "Pcontrol",
     "Address",
 ];
@@ -76,6 +77,18 @@ fn call(number: u32, values: &str) -> String {
 
 /// One entry point, and its twin for profiling.
 fn entry(code: &mut String, (name, number): (&str, u32), arguments: usize, returns: &str) {
+    if name == "Wtime" {
+        let _ = writeln!(
+            code,
+            "/// The number of MPI_Wtime.\npub const WTIME: u32 = {number};"
+        );
+    }
+    if name == "Alloc_mem" {
+        let _ = writeln!(
+            code,
+            "/// The number of MPI_Alloc_mem.\npub const ALLOC_MEM: u32 = {number};"
+        );
+    }
     if OWN.contains(&name) {
         return;
     }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 /// Calls whose entry points for Fortran are in `src/fortran`, since more than the way in which
 /// arguments are passed differs there.
-const OWN: [&str; 33] = [
+const OWN: [&str; 34] = [
     "Address",
     "Aint_add",
     "Aint_diff",
@@ -27,6 +27,7 @@ const OWN: [&str; 33] = [
     "Init",
     "Init_thread",
     "Initialized",
+    "Is_thread_main",
     "Keyval_create",
     "Pcontrol",
     "Session_get_nth_pset",

@@ -49,6 +49,19 @@ pub trait Outside: fmt::Debug + Send + Sync {
         blocks: &mut dyn Iterator<Item = (u64, usize)>,
         bytes: &[u8],
     ) -> Result<(), Fault>;
+
+    /// The same for memory that the process may look at before the call ends that it is in: another
+    /// thread of it may wait for what another rank writes.
+    ///
+    /// # Errors
+    /// As [`Outside::read`].
+    fn write_at_once(
+        &self,
+        blocks: &mut dyn Iterator<Item = (u64, usize)>,
+        bytes: &[u8],
+    ) -> Result<(), Fault> {
+        self.write(blocks, bytes)
+    }
 }
 
 /// Memory that a buffer's elements are read from.

@@ -1,6 +1,7 @@
 /* Ends as its argument says, with a line of each rank in a buffer; with "spawn" and a program starts
    two processes of that. */
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,13 @@ static void gives_up(void *in, void *inout, int *count, MPI_Datatype *type)
 static void repeats(MPI_Comm *comm, int *code, ...)
 {
     MPI_Send(code, 1, MPI_INT, 99, 0, *comm);
+}
+
+/* A function for a signal that makes a call. */
+static void asks(int number)
+{
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 }
 
 /* An operation that performs itself. */
@@ -35,8 +43,11 @@ int main(int argc, char **argv)
     MPI_Op op;
     MPI_Errhandler handler;
     int other = 0;
+    void *memory;
     if (!strcmp(how, "early"))
         return 0;
+    if (!strcmp(how, "before"))
+        MPI_Barrier(MPI_COMM_WORLD);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     printf("rank %d has begun\n", rank);
@@ -68,6 +79,13 @@ int main(int argc, char **argv)
             exit(0);
         if (!strcmp(how, "error"))
             MPI_Send(&rank, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
+        if (!strcmp(how, "memory"))
+            MPI_Alloc_mem((MPI_Aint)1 << 60, MPI_INFO_NULL, &memory);
+        if (!strcmp(how, "signal")) {
+            signal(SIGALRM, asks);
+            alarm(1);
+            MPI_Recv(&rank, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
         if (!strcmp(how, "huge"))
             MPI_Send(&rank, 2147483647, MPI_LONG_LONG, 0, 0, MPI_COMM_WORLD);
         if (!strcmp(how, "wild"))
@@ -83,6 +101,8 @@ int main(int argc, char **argv)
         if (!strcmp(how, "exec"))
             execl("/bin/true", "true", (char *)0);
     }
+    if (!strcmp(how, "signal") && rank == 0)
+        sleep(3);
     if (!strcmp(how, "computing")) {
         if (rank > 0)
             sleep(20);
@@ -92,5 +112,7 @@ int main(int argc, char **argv)
         MPI_Recv(&rank, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
+    if (!strcmp(how, "after"))
+        MPI_Barrier(MPI_COMM_WORLD);
     return 0;
 }

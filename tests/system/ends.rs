@@ -76,12 +76,37 @@ fn every_end_is_clear() {
             "sme: rank 1: MPI_Barrier: 0x3039 is no communicator (MPI_ERR_COMM)",
         ),
         ("type", 1, "sme: rank 1: MPI_Type_vector: "),
+        (
+            "memory",
+            1,
+            "sme: rank 1: MPI_Alloc_mem: size: there is no memory of 1152921504606846976 bytes",
+        ),
+        (
+            "before",
+            1,
+            ": MPI_Barrier: MPI_Init has not been called (MPI_ERR_OTHER)\n",
+        ),
+        (
+            "after",
+            1,
+            ": MPI_Barrier: MPI_Finalize has been called before (MPI_ERR_OTHER)\n",
+        ),
+        (
+            "signal",
+            1,
+            "sme mpi: rank 1: a function for a signal makes a call while the thread is in another",
+        ),
         ("deadlock", 1, "in MPI_Recv from rank 0"),
-        ("fork", 0, "sme mpi: a forked process makes a call"),
+        ("fork", 0, "sme mpi: rank 1: a forked process makes a call"),
         ("early", 0, "3 ranks on sme-prototype: 0 messages"),
         ("well", 0, "3 ranks on sme-prototype: "),
     ] {
-        let output = run("-n 3", &program, &[how]);
+        // Rank 1 waits in a call while rank 0 computes.
+        let flags = match how {
+            "signal" => "-n 3 --compute fixed:1ms",
+            _ => "-n 3",
+        };
+        let output = run(flags, &program, &[how]);
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(status), "{how}: {said}");
         assert!(said.contains(says), "{how}: {said}");
@@ -89,7 +114,10 @@ fn every_end_is_clear() {
         // without it, or is another program now.
         let printed = text(&output.stdout);
         for rank in 0..3 {
-            let is_lost = how == "early" || (rank == 1 && ["crash", "exec"].contains(&how));
+            let has_none = ["early", "before"].contains(&how);
+            let ends = rank == 1 && ["crash", "exec", "signal"].contains(&how);
+            let sleeps = rank == 0 && how == "signal";
+            let is_lost = has_none || ends || sleeps;
             let line = format!("rank {rank} has begun\n");
             assert_eq!(printed.contains(&line), !is_lost, "{how}: {printed}");
         }

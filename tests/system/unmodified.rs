@@ -126,6 +126,34 @@ fn windows_give_what_they_must() {
     }
 }
 
+/// They see what has been written when the one that has written it says so, not when their rank
+/// leaves its call.
+#[test]
+fn other_threads_see_what_is_written_to_a_window() {
+    let Some(program) = compiled("watched.c") else {
+        return;
+    };
+    let told = new_file();
+    fs::remove_file(&told).unwrap();
+    let output = run(
+        "--machine scc -n 2",
+        &program,
+        &[&told.display().to_string()],
+    );
+    assert_eq!(text(&output.stdout), "ends\n", "{}", text(&output.stderr));
+}
+
+#[test]
+fn functions_for_signals_read_the_time() {
+    let Some(program) = compiled("signals.c") else {
+        return;
+    };
+    for machine in ["scc", "sme-prototype"] {
+        let lines = lines(&format!("--machine {machine} -n 2"), &program);
+        assert_eq!(lines, ["has read"; 2], "{machine}");
+    }
+}
+
 #[test]
 fn ranks_may_wait_for_each_other_by_other_means() {
     let Some(program) = compiled("elsewhere.c") else {

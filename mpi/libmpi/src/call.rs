@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::{env, mem, thread};
 
+use crate::entries::WTIME;
 use crate::slot::{
     CALLS, ENDS, INVOKES, IS_PATIENT, MEASURES, MOST_ARGUMENTS, MPICH, PROCESS, RETURNED, RETURNS,
     SIMULATOR, STANDARD, Slot, VARIABLE,
@@ -27,37 +28,50 @@ static SLOT: OnceLock<&Slot> = OnceLock::new();
 /// The slot with the bell.
 static BELL: OnceLock<&Slot> = OnceLock::new();
 
-/// One thread of the process makes a call at a time.
-static IS_BUSY: AtomicBool = AtomicBool::new(false);
-
-/// That thread.
+/// The thread that makes a call, one at a time; 0 if none does.
 static OWNER: AtomicU64 = AtomicU64::new(0);
+
+/// Whether that thread is in the midst of a call, and in no function of the program's that the call
+/// has called.
+static IS_WITHIN: AtomicBool = AtomicBool::new(false);
+
+/// The result of the last MPI_Wtime, which functions for signals get in the midst of another call: a
+/// rank begins at one second.
+static TIME: AtomicU64 = AtomicU64::new(1.0_f64.to_bits());
 
 /// Makes the call of this number; its result, as its type has it.
 pub fn call(number: u32, arguments: &[usize]) -> u64 {
     let me = ME.with(|me| *me);
     // A function that the program has given the library makes calls from within one.
     if OWNER.load(Relaxed) == me {
+        if IS_WITHIN.load(Relaxed) && number == WTIME {
+            return TIME.load(Relaxed);
+        }
+        if IS_WITHIN.load(Relaxed) {
+            end("a function for a signal makes a call while the thread is in another one");
+        }
         return make(number, arguments);
     }
-    while IS_BUSY.swap(true, Acquire) {
+    while !owns(me) {
         thread::yield_now();
     }
-    make_alone(me, number, arguments)
+    make_alone(number, arguments)
 }
 
 /// The same if no call is being made, not even one that a signal has interrupted.
 pub fn call_if_free(number: u32, arguments: &[usize]) -> Option<u64> {
-    let is_free = !IS_BUSY.swap(true, Acquire);
-    is_free.then(|| make_alone(ME.with(|me| *me), number, arguments))
+    owns(ME.with(|me| *me)).then(|| make_alone(number, arguments))
 }
 
-/// Makes a call as the thread that has made itself busy.
-fn make_alone(me: u64, number: u32, arguments: &[usize]) -> u64 {
-    OWNER.store(me, Relaxed);
+/// Makes a thread the one that makes a call, unless there is one; whether it is now.
+fn owns(me: u64) -> bool {
+    OWNER.compare_exchange(0, me, Acquire, Relaxed).is_ok()
+}
+
+/// Makes a call as the thread that is now the one that does.
+fn make_alone(number: u32, arguments: &[usize]) -> u64 {
     let result = make(number, arguments);
-    OWNER.store(0, Relaxed);
-    IS_BUSY.store(false, Release);
+    OWNER.store(0, Release);
     result
 }
 
@@ -74,7 +88,17 @@ thread_local! {
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 fn make(number: u32, arguments: &[usize]) -> u64 {
-    let slot = slot();
+    IS_WITHIN.store(true, Relaxed);
+    let result = ask(slot(), number, arguments);
+    IS_WITHIN.store(false, Relaxed);
+    if number == WTIME {
+        TIME.store(result, Relaxed);
+    }
+    result
+}
+
+/// The result of a call, from the simulator if it is needed.
+fn ask(slot: &Slot, number: u32, arguments: &[usize]) -> u64 {
     if looks::is_made(slot, number, arguments) {
         return 0;
     }
@@ -91,7 +115,9 @@ fn make(number: u32, arguments: &[usize]) -> u64 {
                 return slot.result.load(Relaxed);
             }
             INVOKES => {
+                IS_WITHIN.store(false, Relaxed);
                 let result = invoke(slot);
+                IS_WITHIN.store(true, Relaxed);
                 slot.result.store(result, Relaxed);
                 pass(slot, RETURNED);
             }
@@ -163,7 +189,8 @@ fn pass_turn(slot: &Slot, said: u32) {
 fn slot() -> &'static Slot {
     let slot = SLOT.get_or_init(connect);
     if slot.process.load(Relaxed) != id() {
-        fail("a forked process makes a call: only the process that was started may");
+        // What it has inherited, functions for the end and output in buffers, is not its own.
+        end("a forked process makes a call: only the process that was started may");
     }
     slot
 }
@@ -205,6 +232,23 @@ fn connect() -> &'static Slot {
 
 /// Ends the process with a message.
 fn fail(why: &str) -> ! {
-    eprintln!("sme mpi: {why}");
+    tell(why);
     exit(1)
+}
+
+/// The same without what the process does when it ends by itself.
+fn end(why: &str) -> ! {
+    tell(why);
+    system::end(1)
+}
+
+fn tell(why: &str) {
+    eprintln!("sme mpi: {}{why}", rank());
+}
+
+/// The rank of the process, for a message.
+fn rank() -> String {
+    let given = env::var(VARIABLE).unwrap_or_default();
+    let number = given.rsplit_once(':').map(|(_, number)| number);
+    number.map_or(String::new(), |number| format!("rank {number}: "))
 }

@@ -37,6 +37,11 @@ pub fn remember_initializer(slot: &Slot) {
     }
 }
 
+/// Returns whether the calling thread has initialized the rank.
+pub fn is_initializer() -> bool {
+    INITIALIZER.load(Relaxed) == system::thread()
+}
+
 /// Sleeps for so many nanoseconds of simulated time, and returns that time then; 0 if the system's
 /// clocks are right for the caller: before the rank is initialized, in other threads, and in a
 /// process that the rank has forked.
@@ -44,8 +49,8 @@ pub fn remember_initializer(slot: &Slot) {
 /// Within a call, in a function of the program's or of a signal, the simulator is not asked: the
 /// time that was told last goes on by a nanosecond.
 extern "C" fn now_after(sleep_ns: u64) -> u64 {
-    let is_simulated = INITIALIZER.load(Relaxed) == system::thread()
-        && connected().is_some_and(|slot| slot.process.load(Relaxed) == id());
+    let is_simulated =
+        is_initializer() && connected().is_some_and(|slot| slot.process.load(Relaxed) == id());
     if !is_simulated {
         return 0;
     }

@@ -1,9 +1,12 @@
 //! The calls that need no simulator, and the data that programs find by their names.
 
 use std::ffi::{c_int, c_void};
+use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::call::{call, connected};
+use crate::clock::is_initializer;
+use crate::entries::ALLOC_MEM;
 use crate::slot::{COMPUTES, FINALIZED, INITIALIZED};
 use crate::system;
 
@@ -61,7 +64,16 @@ calls! {
 
     /// Allocates memory.
     MPI_Alloc_mem PMPI_Alloc_mem(bytes: usize, _info: usize, place: *mut *mut c_void) -> c_int {
-        give(place, system::malloc(bytes.max(1)));
+        let allocated = match isize::try_from(bytes) {
+            Ok(_) => system::malloc(bytes.max(1)),
+            // Less than none: the number is signed.
+            Err(_) => ptr::null_mut(),
+        };
+        if allocated.is_null() {
+            // The simulator raises the error.
+            return call(ALLOC_MEM, &[bytes]) as c_int;
+        }
+        give(place, allocated);
         0
     }
 
@@ -81,6 +93,12 @@ calls! {
     /// Tells whether MPI_Finalize has returned.
     MPI_Finalized PMPI_Finalized(flag: *mut c_int) -> c_int {
         give(flag, has(FINALIZED));
+        0
+    }
+
+    /// Tells whether the calling thread has called MPI_Init.
+    MPI_Is_thread_main PMPI_Is_thread_main(flag: *mut c_int) -> c_int {
+        give(flag, is_initializer().into());
         0
     }
 

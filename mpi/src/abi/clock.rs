@@ -78,7 +78,7 @@ impl<C: Channel> Server<'_, C> {
     /// processes end one after the other.
     pub(super) async fn goes_on(&mut self, call: &Asked, result: u64) -> Result<Asked, Gone> {
         let rank = Arc::clone(&self.rank);
-        let is_apart = !self.is_finalized && self.windows.is_empty();
+        let is_apart = !self.rank.objects.lock().is_finalized && self.windows.is_empty();
         let works_ahead = is_apart && self.mpi.works_ahead();
         // Calls between two looks are told.
         let is_alone = is_apart && self.row.is_none();
@@ -138,7 +138,7 @@ impl<C: Channel> Server<'_, C> {
             Some(beside) => matches!(beside, Beside::ReadsClock(_)),
         };
         let takes_time = has_left || reads_clock;
-        if takes_time && !self.is_finalized {
+        if takes_time && !self.rank.objects.lock().is_finalized {
             ps
         } else {
             0

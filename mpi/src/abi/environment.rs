@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::arguments::Arguments;
-use super::facts::Interface;
+use super::facts::{Chapter, Interface};
 use super::rank::{Ended, Failure, Rank, SUCCESS};
 use super::server::Server;
 use crate::channel::Channel;
@@ -66,11 +66,6 @@ impl<C: Channel> Server<'_, C> {
     }
 
     async fn finalize(&mut self) -> Ended {
-        let is_initialized = self.rank.objects.lock().is_initialized;
-        if !is_initialized || self.is_finalized {
-            let text = "MPI_Init has not been called, or MPI_Finalize has";
-            return Err(Failure::new(ErrorClass::Other, text));
-        }
         // The attributes of the rank's own communicator end first (MPI-4.1, Sec. 11.2.4).
         let own = self.rank.interface.handle("COMM_SELF");
         let attached = {
@@ -80,11 +75,51 @@ impl<C: Channel> Server<'_, C> {
         };
         self.deletes(own, &attached.unwrap_or_default()).await?;
         self.mpi.finalize().await?;
-        self.is_finalized = true;
+        self.rank.objects.lock().is_finalized = true;
         self.rank.program.is_finalized();
         SUCCESS
     }
 }
+
+impl Arguments<'_> {
+    /// Checks that the call comes between MPI_Init and MPI_Finalize, or while there is a session, or
+    /// may be made at any time (MPI-4.1, Sec. 11.4).
+    pub(super) fn is_in_time(&self) -> Result<(), Failure> {
+        let is_any_time = match self.call.chapter {
+            Chapter::Info | Chapter::Sessions | Chapter::Tools => true,
+            Chapter::Errors => !OF_OBJECTS.iter().any(|of| self.call.name.starts_with(of)),
+            _ => ANY_TIME.contains(&self.call.name),
+        };
+        let objects = self.rank.objects.lock();
+        let is_within = objects.is_initialized && !objects.is_finalized;
+        if is_any_time || is_within || !objects.sessions.is_empty() {
+            return Ok(());
+        }
+        let text = match objects.is_finalized {
+            true => "MPI_Finalize has been called before",
+            false => "MPI_Init has not been called",
+        };
+        Err(Failure::new(ErrorClass::Other, text))
+    }
+}
+
+/// The calls that may be made at any time, of chapters most of whose calls may not; the times are
+/// among them as programs expect.
+const ANY_TIME: [&str; 10] = [
+    "Abi_get_fortran_info",
+    "Abi_get_info",
+    "Abi_get_version",
+    "Abort",
+    "Get_library_version",
+    "Get_version",
+    "Init",
+    "Init_thread",
+    "Wtick",
+    "Wtime",
+];
+
+/// Calls about errors of these objects begin so: the objects are not there at any time.
+const OF_OBJECTS: [&str; 3] = ["Comm_", "File_", "Win_"];
 
 impl Rank {
     /// MPI_Init of a process that has met those that have had it started.
@@ -121,11 +156,14 @@ impl Rank {
                 a.put(provided, threads)?;
                 SUCCESS
             }
-            "Is_thread_main" => {
-                let flag = a.out();
-                a.put(flag, 1)?;
-                SUCCESS
-            }
+            // The library of the process has found no memory.
+            "Alloc_mem" => Err(match a.number() {
+                bytes @ ..0 => Failure::new(ErrorClass::Arg, format!("size: {bytes} is negative")),
+                bytes => {
+                    let text = format!("size: there is no memory of {bytes} bytes");
+                    Failure::new(ErrorClass::NoMem, text)
+                }
+            }),
             "Abort" => {
                 a.skip();
                 let status = a.number() as i32;

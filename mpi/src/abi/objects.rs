@@ -154,6 +154,8 @@ pub(super) struct Objects {
     pub(super) threads: i64,
     /// Whether MPI_Init has been called.
     pub(super) is_initialized: bool,
+    /// Whether MPI_Finalize has returned.
+    pub(super) is_finalized: bool,
     /// Whether those that have had its process started wait for it in MPI_Init.
     pub(super) is_awaited: bool,
     handles: u64,
@@ -266,6 +268,7 @@ impl Objects {
             node: 0,
             threads: 0,
             is_initialized: false,
+            is_finalized: false,
             is_awaited: false,
             handles: 0,
             next_key: 0,

@@ -1,6 +1,7 @@
 //! The calls of one rank, performed one after the other on the machine.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use rustc_hash::FxHashMap;
 
@@ -31,7 +32,6 @@ pub(super) struct Server<'m, C> {
     pub(super) windows: FxHashMap<u64, WindowObject<'m, C>>,
     /// Messages that probes have taken, each with the communicator that it came over.
     pub(super) messages: FxHashMap<u64, (Message, Comm)>,
-    pub(super) is_finalized: bool,
     /// The room for buffered sends that the program has attached: to a communicator, to a session,
     /// or (0) to the process.
     pub(super) attached: FxHashMap<u64, (u64, u64)>,
@@ -62,7 +62,6 @@ pub async fn serve<C: Channel>(
         subjects: FxHashMap::default(),
         windows: FxHashMap::default(),
         messages: FxHashMap::default(),
-        is_finalized: false,
         attached: FxHashMap::default(),
         begun,
         row: None,
@@ -76,8 +75,8 @@ pub async fn serve<C: Channel>(
             Err(gone) => Err(gone),
         };
     }
-    let is_initialized = server.rank.objects.lock().is_initialized;
-    server.is_finalized || !is_initialized
+    let objects = server.rank.objects.lock();
+    objects.is_finalized || !objects.is_initialized
 }
 
 impl<C: Channel> Server<'_, C> {
@@ -157,6 +156,7 @@ impl<C: Channel> Server<'_, C> {
         if let Some(handle) = a.of_number() {
             return Ok(handle);
         }
+        a.is_in_time()?;
         a.is_about()?;
         match a.call.chapter {
             _ if a.call.name.ends_with("_call_errhandler") => self.calls_handler(a).await,
@@ -220,6 +220,7 @@ impl Rank {
         if let Some(handle) = a.of_number() {
             return Ok(handle);
         }
+        a.is_in_time()?;
         a.is_about()?;
         self.local(a)
     }
@@ -247,11 +248,15 @@ impl Rank {
         }
     }
 
-    /// Refuses a call that the library does not have, and says so once.
+    /// Refuses a call that the library does not have, there or at all, and says so once.
     pub(super) fn unsupported(&self, a: &Arguments<'_>) -> Ended {
         let name = &a.call.full_name;
-        self.program.tell(format!("{name} is not supported"));
-        Err(Failure::unsupported(name))
+        let what = match self.depth.load(Relaxed) {
+            0 => name.clone(),
+            _ => format!("{name} within a function that another call calls"),
+        };
+        self.program.tell(format!("{what} is not supported"));
+        Err(Failure::unsupported(&what))
     }
 
     /// The object on which an error is raised, and its error handler. What is about no object, or

@@ -58,7 +58,7 @@ impl Memory {
             }
             Self::Outside {
                 process, address, ..
-            } => process.write(
+            } => process.write_at_once(
                 &mut [(address.saturating_add(begin), written.len())].into_iter(),
                 written,
             ),

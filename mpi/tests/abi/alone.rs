@@ -35,7 +35,7 @@ fn others_have_their_turn() {
         let script = performed(interface, calls, Compute::Zero, served);
         let wrong = interface.constant("ERR_COMM") as u64;
         assert_eq!(*script.answers.lock(), [0, 0, 0, 0, 0, 0, 0, wrong, 0, 0]);
-        // The second error handler and MPI_Init come before them.
+        // The error handlers come before them.
         assert_eq!(*script.at_once.lock(), 7, "{interface:?}");
     }
 }
@@ -57,7 +57,7 @@ fn a_datatype_whose_end_calls_a_function_has_its_turn() {
     let served = |calls: Vec<Asked>| Script::listed(&[7], calls).served();
     let script = performed(interface, calls, Compute::Zero, served);
     assert_eq!(*script.answers.lock(), [0; 9]);
-    // Besides the error handler and MPI_Init: the first datatype, the key, the copy and its end.
+    // Besides the error handlers: the first datatype, the key, the copy and its end.
     assert_eq!(*script.at_once.lock(), 6);
 }
 

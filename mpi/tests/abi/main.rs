@@ -85,7 +85,7 @@ fn performed(
         .into_iter()
         .map(|(number, values)| asked(number, values));
     let init = asked(number("Init"), [0; 16]);
-    let all: Vec<Asked> = begins.into_iter().chain([init]).chain(calls).collect();
+    let all: Vec<Asked> = [init].into_iter().chain(begins).chain(calls).collect();
     let last: Arc<Mutex<Arc<Script>>> = Arc::new(Mutex::new(Arc::new(listed(vec![]))));
     // A call that waits for ever ends with an error: that there is nothing to wait for.
     let _ = run(1, Setting { room: 64, seed: 1 }, |wire| {

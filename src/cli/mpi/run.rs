@@ -205,6 +205,25 @@ fn call(text: &str, ranks: u32) -> Result<CallChoice, Stop> {
     })
 }
 
+impl Run {
+    /// Says for which flags there is nothing to show after a run that has not ended well.
+    fn shows_nothing(&self, stopped: &Stop) {
+        let flags = [
+            (timeline::FLAG, self.timeline.is_some()),
+            ("--profile", self.profile.is_some()),
+            ("--explain", self.call.is_some()),
+        ];
+        let given = flags.iter().filter(|(_, is_given)| *is_given);
+        let given: Vec<&str> = given.map(|(flag, _)| *flag).collect();
+        if matches!(stopped, Stop::Failed(_)) && !given.is_empty() {
+            let given = given.join(", ");
+            to_stderr(&format!(
+                "sme: {given}: the run has not ended well, and nothing is shown\n"
+            ));
+        }
+    }
+}
+
 /// Reads `--compute`.
 fn compute(text: &str) -> Result<Compute, Stop> {
     const FLAG: &str = "--compute";
@@ -255,7 +274,8 @@ impl MpiJob for Run {
             Failed::Wrong(wrong @ Wrong::NoProgram { .. }) => Stop::Input(wrong.to_string()),
             failed @ (Failed::Wrong(_) | Failed::Stale { .. }) => Stop::Failed(failed.to_string()),
             Failed::Simulation(error) => stop(error),
-        })?;
+        });
+        let observed = observed.inspect_err(|stopped| self.shows_nothing(stopped))?;
         if let Some(output) = output {
             match is_trace {
                 true => timeline::write(output, &observed.timeline)?,

@@ -8,7 +8,8 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ use rustix::process::{
     waitid, waitpid,
 };
 use rustix::thread::set_current_timer_slack;
+use sme_mpi::abi::facts::CALLS;
 use sme_mpi::abi::process::Services;
 use sme_mpi::abi::program::Part;
 use sme_mpi::error::{ErrorClass, Fault};
@@ -28,7 +30,7 @@ use super::interface::{self, CompiledFor, Uses};
 use super::library;
 use super::part::{Place, place};
 use super::process::RankProcess;
-use super::slots::slot::{ENDS, FINALIZED, INITIALIZED, IS_PATIENT, MEASURES};
+use super::slots::slot::{ENDS, FINALIZED, INITIALIZED, IS_PATIENT, MEASURES, Slot};
 use super::slots::{Slots, Turn, pass, turn};
 
 /// A program, and how its processes are started.
@@ -225,7 +227,8 @@ impl Shared {
                 let signal = signal.unwrap_or_default();
                 let name = signal_hook::low_level::signal_name(signal);
                 let name = name.map_or_else(|| format!("signal {signal}"), str::to_owned);
-                Some(format!("was ended by {name}{}", when(reached)))
+                let place = takes_results(slot).unwrap_or_else(|| when(reached).to_owned());
+                Some(format!("was ended by {name}{place}"))
             }
         };
         let is_stopped = self.state.lock().is_stopped;
@@ -234,6 +237,16 @@ impl Shared {
             _ => self.slots.bell().rings(),
         }
     }
+}
+
+/// The call whose results a process was taking when it ended, in words: it has given an address at
+/// which it has no memory any more, or none that it may write to.
+fn takes_results(slot: &Slot) -> Option<String> {
+    if slot.writes_end.load(Relaxed) == 0 {
+        return None;
+    }
+    let call = CALLS.get(slot.number.load(Relaxed) as usize)?;
+    Some(format!(" as it took the results of {}", call.full_name))
 }
 
 /// Where in its life a process that has ended was.
@@ -490,7 +503,7 @@ const GRACE: Duration = Duration::from_millis(500);
 const STACK_BYTES: usize = 128 << 10;
 
 /// Waits until a rank's process has ended, and its output been read.
-fn watches(shared: &Shared, rank: u32, mut child: Child, outputs: [Option<JoinHandle<()>>; 2]) {
+fn watches(shared: &Shared, rank: u32, mut child: Child, outputs: [Option<Copying>; 2]) {
     if let Some(process) = Pid::from_raw(child.id() as i32) {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         let _ = waitid(WaitId::Pid(process), options);
@@ -501,7 +514,7 @@ fn watches(shared: &Shared, rank: u32, mut child: Child, outputs: [Option<JoinHa
     let status = child.wait();
     drop(state);
     for output in outputs.into_iter().flatten() {
-        let _ = output.join();
+        output.ends();
     }
     if let Ok(status) = status {
         shared.ends(rank, status);
@@ -510,19 +523,48 @@ fn watches(shared: &Shared, rank: u32, mut child: Child, outputs: [Option<JoinHa
     shared.slots.bell().rings();
 }
 
+/// A thread that copies a process's output.
+#[derive(Debug)]
+struct Copying {
+    thread: JoinHandle<()>,
+    /// Whether it waits for output.
+    waits: Arc<AtomicBool>,
+}
+
+impl Copying {
+    /// Waits until all that a process has written before its end is copied. A process that this one
+    /// has started may keep the output open, and is not waited for.
+    fn ends(self) {
+        let mut waited_since = None;
+        while !self.thread.is_finished() {
+            let since = waited_since.get_or_insert_with(Instant::now);
+            if since.elapsed() > GRACE {
+                return;
+            }
+            if !self.waits.load(SeqCst) {
+                waited_since = None;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
 /// Copies the lines of a process's output, each behind its rank.
 fn prefixed(
     from: impl Read + Send + 'static,
     mut to: impl Write + Send + 'static,
     rank: u32,
-) -> io::Result<JoinHandle<()>> {
-    thread::Builder::new().spawn(move || {
+) -> io::Result<Copying> {
+    let waits = Arc::new(AtomicBool::new(true));
+    let says = Arc::clone(&waits);
+    let copy = move || {
         let mut from = BufReader::new(from);
         let mut line = Vec::new();
         while from
             .read_until(b'\n', &mut line)
             .is_ok_and(|bytes| bytes > 0)
         {
+            says.store(false, SeqCst);
             if line.last() != Some(&b'\n') {
                 line.push(b'\n');
             }
@@ -530,6 +572,9 @@ fn prefixed(
             whole.append(&mut line);
             // A reader that has gone away needs nothing.
             let _ = to.write_all(&whole);
+            says.store(true, SeqCst);
         }
-    })
+    };
+    let thread = thread::Builder::new().spawn(copy)?;
+    Ok(Copying { thread, waits })
 }

@@ -89,12 +89,33 @@ impl Memory {
         blocks: &mut dyn Iterator<Item = (u64, usize)>,
         bytes: &[u8],
     ) -> Result<(), Fault> {
+        self.writes(blocks, bytes, true)
+    }
+
+    /// The same without leaving any to the process.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn write_at_once(
+        &self,
+        blocks: &mut dyn Iterator<Item = (u64, usize)>,
+        bytes: &[u8],
+    ) -> Result<(), Fault> {
+        self.writes(blocks, bytes, false)
+    }
+
+    fn writes(
+        &self,
+        blocks: &mut dyn Iterator<Item = (u64, usize)>,
+        bytes: &[u8],
+        may_leave: bool,
+    ) -> Result<(), Fault> {
         let file = self.file()?;
         let mut left = self.left.lock();
         let mut rest = bytes;
         for (address, bytes) in blocks {
             let (now, later) = rest.split_at(bytes.min(rest.len()));
-            let waits = turn(self.slot) == Turn::Simulator;
+            let waits = may_leave && turn(self.slot) == Turn::Simulator;
             if !(waits && left.takes(address, now)) {
                 left.is_made(self.slot, file)?;
                 write(file, address, now)?;

@@ -174,6 +174,14 @@ impl Outside for RankProcess {
     ) -> Result<(), Fault> {
         self.memory.write(blocks, bytes)
     }
+
+    fn write_at_once(
+        &self,
+        blocks: &mut dyn Iterator<Item = (u64, usize)>,
+        bytes: &[u8],
+    ) -> Result<(), Fault> {
+        self.memory.write_at_once(blocks, bytes)
+    }
 }
 
 impl Directory for RankProcess {

@@ -28,6 +28,11 @@ entries! {
         give(error, own::PMPI_Finalized(flag as *mut i32));
     }
 
+    /// MPI_Is_thread_main.
+    mpi_is_thread_main_ pmpi_is_thread_main_(flag, error) {
+        give(error, own::PMPI_Is_thread_main(flag as *mut i32));
+    }
+
     /// MPI_Pcontrol, which tells of no error.
     mpi_pcontrol_ pmpi_pcontrol_(level) {
         own::PMPI_Pcontrol(number(level) as i32);
