@@ -185,6 +185,7 @@ fn verdicts(machine: Machine, figures: &[Figure]) -> Result<Verdicts, String> {
     let experiments = Experiments::new(machine)?;
     let validation = experiments.most.validation(1);
     let paper = Figures {
+        machine_of: None,
         on: ("sme", validation.identity.on.clone()),
         estimator: Box::new(estimator_of),
         fitted: experiments.most.fitted(),

@@ -295,6 +295,11 @@ mod tests {
         assert!(failed.fails() && failed.notes == ["deadlock"]);
         assert!(row("result", found(10.0, true), false, true).stale());
         assert!(row("result", None, false, true).stale());
+        let left_out = Row {
+            is_left_out: true,
+            ..row("result", None, false, true)
+        };
+        assert!(!left_out.stale());
         assert!(!row("derived", found(10.0, true), false, true).stale());
     }
 

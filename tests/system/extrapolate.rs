@@ -376,3 +376,20 @@ fn formula_and_simulation_stand_beside_each_other_in_rows_and_picture() {
     // Each panel has two curves with a band.
     assert_eq!(svg.matches("opacity=\"0.14\"").count(), 2 * kinds.len());
 }
+
+/// Machines that are too small, or have one core per node, are told by the flags that are theirs.
+#[test]
+fn machines_that_cannot_be_fitted_are_refused() {
+    for (machine, complaint) in [
+        (
+            "scc",
+            "sme: --machine scc: its nodes have one core, and Eq. 2 is fitted over several numbers \
+             of cores\n",
+        ),
+        ("mppa256", "sme: --fit-nodes 32: machine mppa256 has 20\n"),
+    ] {
+        let output = sme(&format!("extrapolate --machine {machine}"));
+        assert_eq!(output.status.code(), Some(2), "{machine}");
+        assert_eq!(text(&output.stderr), complaint);
+    }
+}

@@ -201,3 +201,13 @@ fn bad_input_is_one_line_and_status_2() {
         assert_eq!(said.lines().count(), 1, "{arguments}: {said}");
     }
 }
+
+/// Of no packet there is no latency: 0 would be the best of all.
+#[test]
+fn a_window_without_packets_has_no_latencies() {
+    let row = &rows("--topology mesh:2x2 --load 0.001 --measure 1us --no-host")[0];
+    assert_eq!(row["packets"], 0);
+    for key in ["mean", "p50", "p99", "max"] {
+        assert_eq!(row[format!("latency_{key}_ns")], Value::Null, "{row}");
+    }
+}

@@ -20,6 +20,8 @@ use sme::validate::verdict::Verdict;
 use sme::validate::{Identity, Report, Validation, published};
 use sme_sim::machine::Machine;
 
+use crate::command::{sme, text};
+
 /// The mistakes of the analytic machine.
 #[derive(Clone, Copy, PartialEq)]
 enum Wrong {
@@ -470,4 +472,24 @@ fn every_figure_of_the_prototype_can_be_simulated_and_on_any_number_of_workers()
         notes.iter().all(|note| !note.starts_with("NOT MET")),
         "{notes:?}"
     );
+}
+
+/// Figures of one of several machines have its name, those of both have both names; and figures that
+/// are left out on request need no entry in DEVIATIONS.md to be taken away.
+#[test]
+fn figures_have_their_own_machines() {
+    let arguments = "validate --paper coherence --no-programs --no-host --format json";
+    let output = sme(arguments);
+    let (printed, said) = (text(&output.stdout), text(&output.stderr));
+    assert!(!said.contains("stale"), "{said}");
+    let machine = |id: &str| {
+        let mut rows = printed.lines().map(|row| {
+            let row: serde_json::Value = serde_json::from_str(row).unwrap();
+            row
+        });
+        let row = rows.find(|row| row["id"] == id).unwrap();
+        row["machine"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(machine("coherence.owned_store.socket"), "opteron-6272");
+    assert_eq!(machine("coherence.lmm_flush"), "xeon-e5-2650");
 }

@@ -149,6 +149,9 @@ pub struct ReadOff {
 /// The estimator of a figure, by its id.
 pub type EstimatorOf<P> = dyn Fn(&str) -> Option<Estimator<P>>;
 
+/// The machine of a point.
+pub type MachineOf<'a, P> = dyn Fn(&P) -> On + 'a;
+
 /// A paper whose figures are read off points `P`.
 pub struct Figures<'a, P> {
     /// The key of the paper, and the machine.
@@ -158,7 +161,7 @@ pub struct Figures<'a, P> {
     /// The simulation of the points.
     pub simulate: &'a dyn Simulate<P>,
     /// The machine of a point, where the paper has several.
-    pub machine_of: Option<Box<dyn Fn(&P) -> On + 'a>>,
+    pub machine_of: Option<Box<MachineOf<'a, P>>>,
     /// Constants of the machine and choices that were fitted.
     pub fitted: Vec<Fit>,
     /// Published inputs as the machine file has them: a figure's id, the value in its unit.
@@ -302,5 +305,23 @@ impl Finding {
     fn noting(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::On;
+
+    #[test]
+    fn several_machines_are_named_once_each() {
+        let on = |machine: &str| On {
+            machine: machine.into(),
+            machine_hash: machine.to_uppercase(),
+            set: String::new(),
+        };
+        let all = |names: &[&str]| On::all(names.iter().map(|name| on(name)));
+        assert_eq!(all(&[]), None);
+        assert_eq!(all(&["a", "a"]), Some(on("a")));
+        assert_eq!(all(&["a", "b", "a"]), Some(on("a b")));
     }
 }
