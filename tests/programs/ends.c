@@ -19,6 +19,9 @@ static void repeats(MPI_Comm *comm, int *code, ...)
     MPI_Send(code, 1, MPI_INT, 99, 0, *comm);
 }
 
+/* Memory that cannot be written to. */
+static const int constant = 1;
+
 /* A function for a signal that makes a call. */
 static void asks(int number)
 {
@@ -81,6 +84,8 @@ int main(int argc, char **argv)
             MPI_Send(&rank, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
         if (!strcmp(how, "memory"))
             MPI_Alloc_mem((MPI_Aint)1 << 60, MPI_INFO_NULL, &memory);
+        if (!strcmp(how, "constant"))
+            MPI_Comm_rank(MPI_COMM_WORLD, (int *)&constant);
         if (!strcmp(how, "signal")) {
             signal(SIGALRM, asks);
             alarm(1);

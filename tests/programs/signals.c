@@ -1,8 +1,10 @@
-/* A function for a signal reads MPI_Wtime in the midst of other calls. Says WRONG where something is
-   not as it should be. */
+/* Functions for signals: one reads MPI_Wtime in the midst of other calls, one lets a call write to
+   memory that was protected, as collectors of garbage do. Says WRONG where something is not as it
+   should be. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 
 static volatile double before, now;
@@ -16,6 +18,16 @@ static void reads(int number)
     readings++;
 }
 
+#define BYTES 4096
+static int *page;
+static volatile int faults;
+
+static void unprotects(int number)
+{
+    faults++;
+    mprotect(page, BYTES, PROT_READ | PROT_WRITE);
+}
+
 int main(int argc, char **argv)
 {
     struct sigaction action = {.sa_handler = reads, .sa_flags = SA_RESTART};
@@ -24,6 +36,11 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    page = mmap(NULL, BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    signal(SIGSEGV, unprotects);
+    MPI_Comm_size(MPI_COMM_WORLD, page);
+    if (faults != 1 || *page != ranks)
+        printf("WRONG: %d faults, %d ranks\n", faults, *page);
     sigaction(SIGALRM, &action, NULL);
     setitimer(ITIMER_REAL, &often, NULL);
     for (int step = 0; step < 2000; step++) {

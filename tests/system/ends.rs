@@ -82,6 +82,11 @@ fn every_end_is_clear() {
             "sme: rank 1: MPI_Alloc_mem: size: there is no memory of 1152921504606846976 bytes",
         ),
         (
+            "constant",
+            1,
+            "sme: rank 1 was ended by SIGSEGV as it took the results of MPI_Comm_rank\n",
+        ),
+        (
             "before",
             1,
             ": MPI_Barrier: MPI_Init has not been called (MPI_ERR_OTHER)\n",
@@ -115,7 +120,7 @@ fn every_end_is_clear() {
         let printed = text(&output.stdout);
         for rank in 0..3 {
             let has_none = ["early", "before"].contains(&how);
-            let ends = rank == 1 && ["crash", "exec", "signal"].contains(&how);
+            let ends = rank == 1 && ["crash", "constant", "exec", "signal"].contains(&how);
             let sleeps = rank == 0 && how == "signal";
             let is_lost = has_none || ends || sleeps;
             let line = format!("rank {rank} has begun\n");

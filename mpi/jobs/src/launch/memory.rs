@@ -2,16 +2,17 @@
 //!
 //! The simulator reads and writes it through the system, or leaves a write to the process: most
 //! calls give a few numbers, and a write through the system takes longer than many of these calls.
-//! Only a write to pages that have been written to before is left: a wrong address is an error of
+//! Only a write to pages that have been written to before is left, or one to memory that the process
+//! may only read, for which it may have a function for the signal: a wrong address is an error of
 //! MPI, not the end of the process.
 
+use std::ffi::c_void;
 use std::fs::{File, OpenOptions};
-use std::mem;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, mem, ptr, thread};
 
 use parking_lot::Mutex;
 use sme_mpi::error::{ErrorClass, Fault};
@@ -28,7 +29,7 @@ pub struct Memory {
     left: Mutex<Left>,
 }
 
-/// The most bytes that are read at a time.
+/// The most bytes that are read, or written as a process could, at a time.
 const PIECE_BYTES: usize = 1 << 20;
 
 impl Memory {
@@ -118,8 +119,21 @@ impl Memory {
             let waits = may_leave && turn(self.slot) == Turn::Simulator;
             if !(waits && left.takes(address, now)) {
                 left.is_made(self.slot, file)?;
-                write(file, address, now)?;
-                left.knows(address, now.len());
+                let tried = match waits {
+                    true => self.writes_as_process(address, now),
+                    false => Tried::Unable,
+                };
+                match tried {
+                    Tried::Written => left.knows(address, now.len()),
+                    Tried::Unable => write(file, address, now)?,
+                    // Memory that it may read is left to it: it may have a function for the signal.
+                    Tried::Refused if has(file, address, now.len()) && left.puts(address, now) => {}
+                    Tried::Refused => {
+                        let text =
+                            format!("no {bytes} bytes can be written at address {address:#x}");
+                        return Err(Fault::new(ErrorClass::Buffer, "buf", text));
+                    }
+                }
             }
             rest = later;
             if rest.is_empty() {
@@ -127,6 +141,35 @@ impl Memory {
             }
         }
         Ok(())
+    }
+
+    /// Writes as the process could: memory that it may not write to stays as it is.
+    #[allow(unsafe_code)]
+    fn writes_as_process(&self, address: u64, bytes: &[u8]) -> Tried {
+        if bytes.len() > PIECE_BYTES {
+            // The system may write a part only, and not say why.
+            return Tried::Unable;
+        }
+        let process = self.slot.process.load(Relaxed);
+        let block = |at: *mut c_void| libc::iovec {
+            iov_base: at,
+            iov_len: bytes.len(),
+        };
+        let from = block(bytes.as_ptr().cast_mut().cast());
+        let to = block(ptr::without_provenance_mut(address as usize));
+        // SAFETY: the call reads the bytes, which live longer, and writes to the memory of a rank's
+        // process. That is not this one, but in tests, which give it atomic numbers.
+        let written = unsafe { libc::process_vm_writev(process as i32, &from, 1, &to, 1, 0) };
+        match usize::try_from(written) {
+            Ok(written) if written == bytes.len() => Tried::Written,
+            // The rest is in another page.
+            Ok(_) => Tried::Refused,
+            Err(_) if io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT) => {
+                Tried::Refused
+            }
+            // Some systems forbid the call.
+            Err(_) => Tried::Unable,
+        }
     }
 
     fn file(&self) -> Result<&File, Fault> {
@@ -141,6 +184,22 @@ impl Memory {
             Fault::new(ErrorClass::Intern, "buf", text)
         })
     }
+}
+
+/// The outcome of a write as the process could make it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tried {
+    /// All is written.
+    Written,
+    /// The process has no such memory, or may not write to it.
+    Refused,
+    /// It cannot be tried.
+    Unable,
+}
+
+/// Returns whether there is memory that can be read.
+fn has(file: &File, address: u64, bytes: usize) -> bool {
+    bytes <= MOST_BYTES && file.read_exact_at(&mut vec![0; bytes], address).is_ok()
 }
 
 fn write(file: &File, address: u64, bytes: &[u8]) -> Result<(), Fault> {
@@ -194,10 +253,15 @@ impl Default for Left {
 impl Left {
     /// Takes a write, if its pages have been written to and there is room; whether that is so.
     fn takes(&mut self, address: u64, bytes: &[u8]) -> bool {
-        let words = self.words.len() + 2 + bytes.len().div_ceil(WORD_BYTES);
         let mut pages = pages(address, bytes.len());
         let is_known = |page: u64| self.pages[page as usize % PAGES] == Some(page);
-        if bytes.len() > MOST_BYTES || words > MOST_WRITTEN || !pages.all(is_known) {
+        pages.all(is_known) && self.puts(address, bytes)
+    }
+
+    /// Takes a write, if there is room; whether that is so.
+    fn puts(&mut self, address: u64, bytes: &[u8]) -> bool {
+        let words = self.words.len() + 2 + bytes.len().div_ceil(WORD_BYTES);
+        if bytes.len() > MOST_BYTES || words > MOST_WRITTEN {
             return false;
         }
         let words = bytes.chunks(WORD_BYTES).map(|chunk| {
