@@ -1,4 +1,4 @@
-// Writes a line to a buffer that is not C's, and receives what nobody sends.
+// Writes a line to a buffer that is not C's, and receives what no rank sends.
 #include <mpi.h>
 
 #include <iostream>

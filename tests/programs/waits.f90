@@ -1,4 +1,4 @@
-! Writes a line to a buffer of Fortran's, and receives what nobody sends.
+! Writes a line to a buffer of Fortran's, and receives what no rank sends.
 program waits
   use mpi
   implicit none

@@ -1,4 +1,4 @@
-"""Writes a line to a buffer of Python's, and receives what nobody sends."""
+"""Writes a line to a buffer of Python's, and receives what no rank sends."""
 
 from mpi4py import MPI
 

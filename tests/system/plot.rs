@@ -315,8 +315,8 @@ fn fields_go_where_the_flags_say() {
     );
 }
 
-/// Without flags the field along the bottom is an input, not a result, and curves are named by words
-/// that a reader knows.
+/// Without flags the field along the bottom is an input, not a result, and curves are named by
+/// words that a reader knows.
 #[test]
 fn inputs_are_chosen_before_results() {
     let directory = tempfile::tempdir().unwrap();
@@ -355,8 +355,8 @@ fn several_rows_at_one_place_of_a_curve_are_told() {
         let flags = format!("--x nodes --y latency_us --series {series}");
         done(directory.path(), &format!("plot r.csv -o r.svg {flags}"))
     };
-    let lacks = "warning: several rows of curve m have the same nodes: --series lacks a field, such \
-                 as set\n";
+    let lacks = "warning: several rows of curve m have the same nodes: --series lacks a field, \
+                 such as set\n";
     assert_eq!(draw("machine"), lacks);
     assert_eq!(draw("machine,set"), "");
 }

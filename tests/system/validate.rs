@@ -474,8 +474,8 @@ fn every_figure_of_the_prototype_can_be_simulated_and_on_any_number_of_workers()
     );
 }
 
-/// Figures of one of several machines have its name, those of both have both names; and figures that
-/// are left out on request need no entry in DEVIATIONS.md to be taken away.
+/// Figures of one of several machines have its name; figures that are left out on request need no
+/// entry in DEVIATIONS.md to be taken away.
 #[test]
 fn figures_have_their_own_machines() {
     let arguments = "validate --paper coherence --no-programs --no-host --format json";

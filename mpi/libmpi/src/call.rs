@@ -35,8 +35,8 @@ static OWNER: AtomicU64 = AtomicU64::new(0);
 /// has called.
 static IS_WITHIN: AtomicBool = AtomicBool::new(false);
 
-/// The result of the last MPI_Wtime, which functions for signals get in the midst of another call: a
-/// rank begins at one second.
+/// The result of the last MPI_Wtime, which functions for signals get in the midst of another call:
+/// a rank begins at one second.
 static TIME: AtomicU64 = AtomicU64::new(1.0_f64.to_bits());
 
 /// Makes the call of this number; its result, as its type has it.

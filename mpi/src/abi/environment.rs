@@ -82,8 +82,8 @@ impl<C: Channel> Server<'_, C> {
 }
 
 impl Arguments<'_> {
-    /// Checks that the call comes between MPI_Init and MPI_Finalize, or while there is a session, or
-    /// may be made at any time (MPI-4.1, Sec. 11.4).
+    /// Checks that the call comes between MPI_Init and MPI_Finalize, or while there is a session,
+    /// or may be made at any time (MPI-4.1, Sec. 11.4).
     pub(super) fn is_in_time(&self) -> Result<(), Failure> {
         let is_any_time = match self.call.chapter {
             Chapter::Info | Chapter::Sessions | Chapter::Tools => true,

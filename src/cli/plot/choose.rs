@@ -278,8 +278,8 @@ impl Chosen {
         fields.filter(is_one).collect()
     }
 
-    /// Every field before y that varies and that the fields chosen before it do not tell. The hash of
-    /// a machine tells a reader nothing, and comes last.
+    /// Every field before y that varies and that the fields chosen before it do not tell. The hash
+    /// of a machine tells a reader nothing, and comes last.
     fn choose_series(&mut self, table: &Table, kinds: &[Kind]) {
         let last = self.y.iter().copied().max().unwrap_or(0);
         let fields = kinds.iter().enumerate().take(last);

@@ -2,9 +2,9 @@
 //!
 //! The simulator reads and writes it through the system, or leaves a write to the process: most
 //! calls give a few numbers, and a write through the system takes longer than many of these calls.
-//! Only a write to pages that have been written to before is left, or one to memory that the process
-//! may only read, for which it may have a function for the signal: a wrong address is an error of
-//! MPI, not the end of the process.
+//! Only a write to pages that have been written to before is left, or one to memory that the
+//! process may only read, for which it may have a function for the signal: a wrong address is an
+//! error of MPI, not the end of the process.
 
 use std::ffi::c_void;
 use std::fs::{File, OpenOptions};
