@@ -37,8 +37,7 @@ pub struct LockFlags {
     /// square as the nodes allow, or what the machine's file says]
     #[arg(long, value_name = "SHAPE")]
     topology: Option<String>,
-    /// Nodes: the first N positions of the topology [default: 4, or all of the machine if it has
-    /// fewer]
+    /// Nodes: the first N positions of the topology [default: 4, or as many as there are]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     nodes: Option<String>,
     /// Threads per node, one a core [default: 4, or all cores of the node if it has fewer]
@@ -104,9 +103,17 @@ impl LockRun {
         let count = |flag, text: &str, least, most| {
             read::one(flag, read::counts(flag, text, least, most, Values::One)?)
         };
+        let topology = flags.topology.as_ref().map(|text| {
+            let topologies = read::topologies(text, Values::One)?;
+            read::one("--topology", topologies)
+        });
+        let topology = topology.transpose()?;
+        let most = topology
+            .as_ref()
+            .map_or(u32::MAX, |topology| topology.hosts());
         let nodes = match &flags.nodes {
             Some(text) => count("--nodes", text, 1, MAX_NODES)?,
-            None => NODES.min(machine.shape().nodes),
+            None => NODES.min(machine.shape().nodes).min(most),
         };
         let most_cores = args::cores_per_node(&machine);
         let usual = CORES.min(most_cores).to_string();
@@ -122,10 +129,7 @@ impl LockRun {
             }
             (_, passes) => count("--passes", passes.as_deref().unwrap_or("16"), 0, u32::MAX)?,
         };
-        let topology = match &flags.topology {
-            None => machine.shape().topology(nodes),
-            Some(text) => read::one("--topology", read::topologies(text, Values::One)?)?,
-        };
+        let topology = topology.unwrap_or_else(|| machine.shape().topology(nodes));
         args::holds(&machine, &topology, nodes)?;
         let threads = u64::from(nodes) * u64::from(cores);
         let all = threads.saturating_mul(acquisitions.into());

@@ -216,7 +216,7 @@ impl NetworkRun {
     fn row(&self, curve: &LoadCurve, point: &LoadPoint) -> Vec<Cell> {
         let (plan, outcome) = (&self.plan, &point.outcome);
         let latencies = &outcome.latencies;
-        // Of no packet there is no latency.
+        // Without packets there is no latency.
         let latency = |time| match outcome.packets {
             0 => Cell::Absent,
             _ => Cell::nanos(time),

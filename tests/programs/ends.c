@@ -1,5 +1,5 @@
-/* Ends as its argument says, with a line of each rank in a buffer; with "spawn" and a program starts
-   two processes of that. */
+/* Ends as its argument says, with a line of each rank in a buffer; with "spawn" and a program
+   starts two processes of that. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -107,7 +107,12 @@ int main(int argc, char **argv)
             execl("/bin/true", "true", (char *)0);
     }
     if (!strcmp(how, "signal") && rank == 0)
-        sleep(3);
+        sleep(20);
+    if (!strcmp(how, "much")) {
+        for (int line = 0; line < 50000; line++)
+            printf("rank %d line %d\n", rank, line);
+        MPI_Recv(&rank, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
     if (!strcmp(how, "computing")) {
         if (rank > 0)
             sleep(20);

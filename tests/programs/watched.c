@@ -1,5 +1,6 @@
-/* A thread of rank 0 watches memory of a window that rank 1 writes to while rank 0 is in a call. Says
-   WRONG where something is not as it should be. The argument is a file by which the thread tells. */
+/* A thread of rank 0 watches memory of a window that rank 1 writes to while rank 0 is in a call.
+   Says WRONG where something is not as it should be. The argument is a file by which the thread
+   tells. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>

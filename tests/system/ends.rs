@@ -143,6 +143,28 @@ fn a_job_that_goes_wrong_does_not_wait_for_ranks_that_compute() {
     assert!(said.contains("there is no rank 99"), "{said}");
 }
 
+/// The end of a job waits for a reader that is slow, and cuts no output off.
+#[test]
+fn much_output_is_written_to_a_slow_reader() {
+    let Some(program) = compiled("ends.c") else {
+        return;
+    };
+    for flags in ["-n 2", "-n 2 --prefix"] {
+        let sme = env!("CARGO_BIN_EXE_sme");
+        let run = format!("{sme} mpi run {flags} {} much", program.display());
+        let output = Command::new("sh")
+            .args(["-c", &format!("{run} | (sleep 2; cat)")])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let printed = text(&output.stdout);
+        for rank in 0..2 {
+            let last = format!("rank {rank} line 49999\n");
+            assert!(printed.contains(&last), "{flags}: {}", printed.len());
+        }
+    }
+}
+
 /// All languages have buffers of their own.
 #[test]
 fn output_in_buffers_of_every_language_is_written() {

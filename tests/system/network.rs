@@ -202,7 +202,7 @@ fn bad_input_is_one_line_and_status_2() {
     }
 }
 
-/// Of no packet there is no latency: 0 would be the best of all.
+/// Without packets there is no latency: 0 would be the best of all.
 #[test]
 fn a_window_without_packets_has_no_latencies() {
     let row = &rows("--topology mesh:2x2 --load 0.001 --measure 1us --no-host")[0];

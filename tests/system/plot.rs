@@ -334,6 +334,10 @@ fn inputs_are_chosen_before_results() {
         said(sweep, "--where nodes=2"),
         "plotted: latency_us over set\n"
     );
+    // A time is an input where each comes with every setting.
+    let delays = "set,delay_us,latency_us\na=1,1,5\na=1,2,6\na=2,1,7\na=2,2,8\n";
+    let chosen = "plotted: latency_us over delay_us, a curve for each set\n";
+    assert_eq!(said(delays, ""), chosen);
     let network = "traffic,bound_load,zero_load_latency_ns,load,latency_mean_ns\n\
                    uniform,0.9,5,0.1,6\nuniform,0.9,5,0.2,7\n\
                    tornado,0.5,4,0.1,8\ntornado,0.5,4,0.2,9\n";
@@ -359,6 +363,11 @@ fn several_rows_at_one_place_of_a_curve_are_told() {
                  such as set\n";
     assert_eq!(draw("machine"), lacks);
     assert_eq!(draw("machine,set"), "");
+    // Only the hash tells them apart, or nothing does.
+    let rows = "machine,machine_hash,nodes,latency_us\nm,1,2,1\nm,2,2,2\nn,3,2,1\nn,3,2,2\n";
+    fs::write(directory.path().join("r.csv"), rows).unwrap();
+    assert_eq!(draw("machine"), lacks.replace("as set", "as machine_hash"));
+    assert_eq!(draw("machine --where machine=n"), "");
 }
 
 /// Both ends of a broken picture are noticed by the test above: a bar of errors that is the wrong

@@ -53,6 +53,8 @@ pub fn call(number: u32, arguments: &[usize]) -> u64 {
         return make(number, arguments);
     }
     while !owns(me) {
+        // A process that was forked in the midst of a call waits for a thread that it does not have.
+        let _ = SLOT.get().map(|slot| check_own(slot));
         thread::yield_now();
     }
     make_alone(number, arguments)
@@ -92,7 +94,8 @@ fn make(number: u32, arguments: &[usize]) -> u64 {
     let result = ask(slot(), number, arguments);
     IS_WITHIN.store(false, Relaxed);
     if number == WTIME {
-        TIME.store(result, Relaxed);
+        // A function for a signal may have read it meanwhile; times are in the order of their bits.
+        TIME.fetch_max(result, Relaxed);
     }
     result
 }
@@ -188,11 +191,16 @@ fn pass_turn(slot: &Slot, said: u32) {
 /// The slot, mapped by the first call of the process.
 fn slot() -> &'static Slot {
     let slot = SLOT.get_or_init(connect);
+    check_own(slot);
+    slot
+}
+
+/// Ends a process that has inherited the slot of the one that has forked it.
+fn check_own(slot: &Slot) {
     if slot.process.load(Relaxed) != id() {
         // What it has inherited, functions for the end and output in buffers, is not its own.
         end("a forked process makes a call: only the process that was started may");
     }
-    slot
 }
 
 /// The slot, if the process has made a call.

@@ -11,14 +11,28 @@ unsafe extern "C" {
     fn fflush(stream: *mut c_void) -> c_int;
 }
 
-/// Writes the output that is in the buffers of Python, C++, GNU's Fortran and C, in this order: the
-/// first ones may write to those of C. It waits for other threads that hold a buffer.
+/// Writes the output that is in the buffers of C, Python, C++ and GNU's Fortran. The others may
+/// write to those of C, which are written at the end again. It waits for other threads that hold a
+/// buffer, so that the likeliest ones come first, and all files that C has open last.
 pub fn flush() {
+    flush_standard();
     flush_python();
     flush_cxx();
     flush_fortran();
+    flush_standard();
     // SAFETY: no stream stands for all that the program has open.
     unsafe { fflush(ptr::null_mut()) };
+}
+
+/// Writes the buffers of C's stdout and stderr.
+fn flush_standard() {
+    for name in [c"stdout", c"stderr"] {
+        let variable = function(name).cast::<*mut c_void>();
+        if !variable.is_null() {
+            // SAFETY: the variable of this name is C's, and has one of its streams.
+            unsafe { fflush(*variable) };
+        }
+    }
 }
 
 fn flush_python() {
@@ -54,17 +68,20 @@ except BaseException:
     }
 }
 
-/// Writes the buffer of `std::cout`, which is its own where the program has separated C's from it.
+/// Writes the buffers of `std::cout` and `std::clog`, which are their own where the program has
+/// separated C's from them.
 fn flush_cxx() {
-    let (stream, flush) = (function(c"_ZSt4cout"), function(c"_ZNSo5flushEv"));
-    if stream.is_null() || flush.is_null() {
-        return;
+    let flush = function(c"_ZNSo5flushEv");
+    for stream in [function(c"_ZSt4cout"), function(c"_ZSt4clog")] {
+        if stream.is_null() || flush.is_null() {
+            continue;
+        }
+        type Flush = extern "C" fn(*mut c_void) -> *mut c_void;
+        // SAFETY: the names are those of the two streams and of their member function flush, which
+        // takes no argument but the stream and returns it.
+        let flush = unsafe { transmute::<*mut c_void, Flush>(flush) };
+        flush(stream);
     }
-    type Flush = extern "C" fn(*mut c_void) -> *mut c_void;
-    // SAFETY: the names are those of std::cout and of its member function flush, which takes no
-    // argument but the stream and returns it.
-    let flush = unsafe { transmute::<*mut c_void, Flush>(flush) };
-    flush(stream);
 }
 
 fn flush_fortran() {

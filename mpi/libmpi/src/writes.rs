@@ -18,9 +18,9 @@ pub fn make(slot: &Slot) {
         for at in (address as usize..last).step_by(size_of::<u64>()) {
             let word = words.next().unwrap_or_default().to_ne_bytes();
             let bytes = word.len().min(last - at);
-            // SAFETY: the simulator writes these bytes for a call that the process is in, as the
-            // program demands of it, and has written to the same page of memory before. It takes
-            // what it is given for a number, and never reads the bytes of the slot by their place.
+            // SAFETY: the program gives the address of memory for these bytes, as the call demands
+            // that the process is in. If there is none, the process gets the signal for that, as it
+            // would in any library.
             unsafe { ptr::copy_nonoverlapping(word.as_ptr(), at as *mut u8, bytes) };
         }
     }

@@ -119,7 +119,7 @@ const ANY_TIME: [&str; 10] = [
 ];
 
 /// Calls about errors of these objects begin so: the objects are not there at any time.
-const OF_OBJECTS: [&str; 3] = ["Comm_", "File_", "Win_"];
+const OF_OBJECTS: [&str; 5] = ["Comm_", "Errhandler_get", "Errhandler_set", "File_", "Win_"];
 
 impl Rank {
     /// MPI_Init of a process that has met those that have had it started.

@@ -253,7 +253,7 @@ impl Rank {
         let name = &a.call.full_name;
         let what = match self.depth.load(Relaxed) {
             0 => name.clone(),
-            _ => format!("{name} within a function that another call calls"),
+            _ => format!("{name} within a function called by another call"),
         };
         self.program.tell(format!("{what} is not supported"));
         Err(Failure::unsupported(&what))

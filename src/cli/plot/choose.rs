@@ -211,13 +211,14 @@ impl Chosen {
             let mut words = fields().filter(|&field| kinds[field].varies);
             words.find(|&field| !kinds[field].is_numeric && table.fields[field] != HASH)
         };
-        // A time is a result, and so is a number that goes with the machine or the traffic.
+        // A time is a result, unless each comes in several rows, as in a grid of inputs; and so is a
+        // number that goes with the machine or the traffic.
         let is_result = |field: usize| {
             let unit = units::words(&table.fields[field]).1;
             let of = |name: &str| table.fields.iter().position(|field| field == name);
             let mut setting = SETTINGS.iter().filter_map(|name| of(name));
-            unit.is_some_and(units::is_time)
-                || setting.any(|of| kinds[of].varies && is_told_by(table, field, &[of]))
+            unit.is_some_and(units::is_time) && !is_repeated(table, field)
+                || setting.any(|of| kinds[of].varies && is_told_by(&table.rows, field, &[of]))
         };
         let inputs = varying.clone().filter(|&field| !is_result(field));
         let has_words = words().is_some();
@@ -294,7 +295,7 @@ impl Chosen {
                 continue;
             }
             let known = [&self.x[..], &self.series, self.panels.as_slice()].concat();
-            if is_told_by(table, field, &known) {
+            if is_told_by(&table.rows, field, &known) {
                 continue;
             }
             let more = [&self.series[..], &[field]].concat();
@@ -306,19 +307,25 @@ impl Chosen {
         }
     }
 
-    /// The first field before y that tells rows of one curve at one place apart.
-    pub fn untold(&self, table: &Table) -> Option<usize> {
+    /// The first field before y that tells rows of the curve whose fields of `series` have these
+    /// texts apart, at one place; the hash of a machine if there is no other.
+    pub fn untold(&self, table: &Table, curve: &[String]) -> Option<usize> {
         let last = self.y.iter().copied().max()?;
         let known = [&self.x[..], &self.series, self.panels.as_slice()].concat();
+        let rows = table.rows.iter();
+        let rows: Vec<&Row> = rows
+            .filter(|row| row.texts(&self.series) == curve)
+            .collect();
         let is_open = |field: &usize| {
             let name = &table.fields[*field];
             let is_used = [&known, &self.y, &self.published]
                 .iter()
                 .any(|used| used.contains(field));
-            !is_used && name != HASH && !name.starts_with("host_")
+            !is_used && !name.starts_with("host_")
         };
-        let mut open = (0..last).filter(is_open);
-        open.find(|&field| !is_told_by(table, field, &known))
+        let open = (0..last).filter(is_open);
+        let telling = open.filter(|&field| !is_told_by(rows.iter().copied(), field, &known));
+        telling.min_by_key(|&field| table.fields[field] == HASH)
     }
 
     /// Refuses fields that cannot stand on one axis.
@@ -383,10 +390,19 @@ impl Chosen {
     }
 }
 
+/// Whether each value of a field stands in several rows.
+fn is_repeated(table: &Table, field: usize) -> bool {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for row in &table.rows {
+        *counts.entry(row.cell(field).to_text()).or_default() += 1;
+    }
+    counts.values().all(|&count| count > 1)
+}
+
 /// Whether rows that agree in `known` always agree in `field`.
-fn is_told_by(table: &Table, field: usize, known: &[usize]) -> bool {
+fn is_told_by<'r>(rows: impl IntoIterator<Item = &'r Row>, field: usize, known: &[usize]) -> bool {
     let mut told: HashMap<Vec<String>, String> = HashMap::new();
-    table.rows.iter().all(|row: &Row| {
+    rows.into_iter().all(|row| {
         let text = row.cell(field).to_text();
         let first = told.entry(row.texts(known)).or_insert_with(|| text.clone());
         *first == text

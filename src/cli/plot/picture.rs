@@ -302,18 +302,18 @@ fn curves(table: &Table, chosen: &Chosen, flags: &PlotFlags) -> Result<Picture, 
         let mut seen = HashSet::new();
         !points[key].iter().all(|(x, _)| seen.insert(x.to_bits()))
     });
-    let doubled = doubled
-        .zip(chosen.untold(table))
-        .map(|((_, (of, _)), field)| {
-            let (curve, x) = (&series[of], &table.fields[x_field]);
-            let of = if curve.is_empty() {
-                String::new()
-            } else {
-                format!(" of curve {curve}")
-            };
-            let field = &table.fields[field];
-            format!("several rows{of} have the same {x}: --series lacks a field, such as {field}")
-        });
+    let doubled = doubled.and_then(|(_, (of, _))| {
+        let texts = series_of.iter().find(|(_, place)| **place == of);
+        let field = &table.fields[chosen.untold(table, texts?.0)?];
+        let x = &table.fields[x_field];
+        let of = match series[of].as_str() {
+            "" => String::new(),
+            curve => format!(" of curve {curve}"),
+        };
+        Some(format!(
+            "several rows{of} have the same {x}: --series lacks a field, such as {field}"
+        ))
+    });
     Ok(Picture {
         kind,
         left_out,

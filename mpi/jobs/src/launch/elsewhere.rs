@@ -5,6 +5,7 @@
 use std::fs;
 
 use libc::c_long;
+use rustix::process::Pid;
 
 /// System calls in which a process waits for another one.
 const WAITS: &[c_long] = &[
@@ -93,6 +94,19 @@ fn waits(process: u32) -> bool {
     };
     WAITS.contains(&number)
         || POLLS.contains(&number) && !sleeps(number, arguments) && !has_children(process)
+}
+
+/// Returns whether a thread of a process is writing to a file, whose reader may be slow.
+pub fn writes(process: Pid) -> bool {
+    let process = process.as_raw_nonzero();
+    let Ok(threads) = fs::read_dir(format!("/proc/{process}/task")) else {
+        return false;
+    };
+    let mut calls = threads.flatten().filter_map(|thread| {
+        let call = fs::read_to_string(thread.path().join("syscall")).ok()?;
+        read_call(&call)
+    });
+    calls.any(|(number, _)| [libc::SYS_write, libc::SYS_writev].contains(&number))
 }
 
 /// Reads the text of `/proc/PID/syscall`: the call's number, and its first two arguments.

@@ -1,15 +1,14 @@
 //! The processes of a job: started, watched, ended.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io;
 use std::num::NonZeroU64;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -26,12 +25,15 @@ use sme_mpi::error::{ErrorClass, Fault};
 use sme_mpi::file::Handover;
 
 use super::desk::Desk;
+use super::elsewhere::writes;
 use super::interface::{self, CompiledFor, Uses};
 use super::library;
+use super::memory::Memory;
 use super::part::{Place, place};
+use super::prefix::Copying;
 use super::process::RankProcess;
-use super::slots::slot::{ENDS, FINALIZED, INITIALIZED, IS_PATIENT, MEASURES, Slot};
-use super::slots::{Slots, Turn, pass, turn};
+use super::slots::Slots;
+use super::slots::slot::{FINALIZED, INITIALIZED, IS_PATIENT, MEASURES, Slot};
 
 /// A program, and how its processes are started.
 #[derive(Clone, Debug)]
@@ -105,6 +107,8 @@ struct Setting {
 struct State {
     /// The processes that have not been waited for.
     running: Vec<Option<Pid>>,
+    /// Their memory, of those whose calls are performed.
+    memories: Vec<Option<Arc<Memory>>>,
     has_ended: Vec<bool>,
     /// The ranks without a process, on which others can start one.
     free: BTreeSet<u32>,
@@ -124,7 +128,9 @@ impl Shared {
 
     /// The process that a rank has now, as its calls see it.
     pub fn process(self: &Arc<Self>, rank: u32) -> RankProcess {
-        RankProcess::new(rank, self.slots.of(rank), Arc::clone(self))
+        let memory = Arc::new(Memory::new(self.slots.of(rank)));
+        self.state.lock().memories[rank as usize] = Some(Arc::clone(&memory));
+        RankProcess::new(rank, memory, Arc::clone(self))
     }
 
     /// The processes that compute.
@@ -184,32 +190,35 @@ impl Shared {
     }
 
     /// Ends all processes: those that are in a call, or soon make one, write the output in their
-    /// buffers and end; others are ended.
+    /// buffers and end. Others are ended, and so are those that do not come forward with that.
     fn stop(&self) {
         self.state.lock().is_stopped = true;
         self.slots.bell().rings();
         let begin = Instant::now();
+        // The time at which each process was last seen to write.
+        let mut wrote_at: BTreeMap<u32, Instant> = BTreeMap::new();
         loop {
-            let is_late = begin.elapsed() > GRACE;
             let state = self.state.lock();
-            let ranks = state.running.iter().zip(0..);
-            let running: Vec<_> = ranks
-                .filter_map(|(&one, rank)| Some((one?, rank)))
-                .collect();
-            for &(process, rank) in &running {
-                let slot = self.slots.of(rank);
-                if is_late {
+            let ranks = state.running.iter().zip(&state.memories).zip(0..);
+            let ranks = ranks.filter_map(|((&one, memory), rank)| Some((one?, memory, rank)));
+            let mut are_all_over = true;
+            for (process, memory, rank) in ranks {
+                are_all_over = false;
+                let is_told = memory.as_ref().is_some_and(|memory| memory.ends());
+                let wrote_at = wrote_at.entry(rank).or_insert(begin);
+                if is_told || writes(process) {
+                    *wrote_at = Instant::now();
+                }
+                if wrote_at.elapsed() > GRACE || begin.elapsed() > LONGEST {
                     // It cannot have ended and been replaced: it is waited for under this lock.
                     let _ = kill_process(process, Signal::KILL);
-                } else if turn(slot) == Turn::Simulator {
-                    pass(slot, ENDS);
                 }
             }
             drop(state);
-            if is_late || running.is_empty() {
+            if are_all_over {
                 break;
             }
-            thread::sleep(Duration::from_millis(1));
+            thread::sleep(Duration::from_millis(2));
         }
     }
 
@@ -337,9 +346,9 @@ impl Shared {
     /// There are no more threads.
     fn watched(self: &Arc<Self>, rank: u32, mut child: Child) -> io::Result<JoinHandle<()>> {
         let from = child.stdout.take();
-        let stdout = from.map(|from| prefixed(from, io::stdout(), rank));
+        let stdout = from.map(|from| Copying::new(from, io::stdout(), rank));
         let from = child.stderr.take();
-        let stderr = from.map(|from| prefixed(from, io::stderr(), rank));
+        let stderr = from.map(|from| Copying::new(from, io::stderr(), rank));
         let outputs = [stdout.transpose()?, stderr.transpose()?];
         let shared = Arc::clone(self);
         let watch = move || watches(&shared, rank, child, outputs);
@@ -431,6 +440,7 @@ impl Processes {
         let slots = Slots::new(start.universe).map_err(failed)?;
         let state = State {
             running: vec![None; start.universe as usize],
+            memories: vec![None; start.universe as usize],
             has_ended: vec![false; start.universe as usize],
             free: (start.ranks..start.universe).collect(),
             ..State::default()
@@ -496,8 +506,11 @@ impl Drop for Processes {
     }
 }
 
-/// The time that processes have to write their output and end by themselves.
+/// The time after which a process is ended that neither makes a call nor writes output.
 const GRACE: Duration = Duration::from_millis(500);
+
+/// The time that processes have to write their output, however slow its reader is.
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// Bytes of the stack of a thread that only waits.
 const STACK_BYTES: usize = 128 << 10;
@@ -521,60 +534,4 @@ fn watches(shared: &Shared, rank: u32, mut child: Child, outputs: [Option<Copyin
     }
     shared.state.lock().has_ended[rank as usize] = true;
     shared.slots.bell().rings();
-}
-
-/// A thread that copies a process's output.
-#[derive(Debug)]
-struct Copying {
-    thread: JoinHandle<()>,
-    /// Whether it waits for output.
-    waits: Arc<AtomicBool>,
-}
-
-impl Copying {
-    /// Waits until all that a process has written before its end is copied. A process that this one
-    /// has started may keep the output open, and is not waited for.
-    fn ends(self) {
-        let mut waited_since = None;
-        while !self.thread.is_finished() {
-            let since = waited_since.get_or_insert_with(Instant::now);
-            if since.elapsed() > GRACE {
-                return;
-            }
-            if !self.waits.load(SeqCst) {
-                waited_since = None;
-            }
-            thread::sleep(Duration::from_millis(1));
-        }
-    }
-}
-
-/// Copies the lines of a process's output, each behind its rank.
-fn prefixed(
-    from: impl Read + Send + 'static,
-    mut to: impl Write + Send + 'static,
-    rank: u32,
-) -> io::Result<Copying> {
-    let waits = Arc::new(AtomicBool::new(true));
-    let says = Arc::clone(&waits);
-    let copy = move || {
-        let mut from = BufReader::new(from);
-        let mut line = Vec::new();
-        while from
-            .read_until(b'\n', &mut line)
-            .is_ok_and(|bytes| bytes > 0)
-        {
-            says.store(false, SeqCst);
-            if line.last() != Some(&b'\n') {
-                line.push(b'\n');
-            }
-            let mut whole = format!("[{rank}] ").into_bytes();
-            whole.append(&mut line);
-            // A reader that has gone away needs nothing.
-            let _ = to.write_all(&whole);
-            says.store(true, SeqCst);
-        }
-    };
-    let thread = thread::Builder::new().spawn(copy)?;
-    Ok(Copying { thread, waits })
 }

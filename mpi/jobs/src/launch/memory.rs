@@ -3,8 +3,9 @@
 //! The simulator reads and writes it through the system, or leaves a write to the process: most
 //! calls give a few numbers, and a write through the system takes longer than many of these calls.
 //! Only a write to pages that have been written to before is left, or one to memory that the
-//! process may only read, for which it may have a function for the signal: a wrong address is an
-//! error of MPI, not the end of the process.
+//! process may only read, for which it may have a function for the signal. So a wrong address is an
+//! error of MPI; the end of the process is one at which there was memory to write to before, or is
+//! memory to read.
 
 use std::ffi::c_void;
 use std::fs::{File, OpenOptions};
@@ -17,7 +18,7 @@ use std::{io, mem, ptr, thread};
 use parking_lot::Mutex;
 use sme_mpi::error::{ErrorClass, Fault};
 
-use super::slots::slot::{MOST_WRITTEN, Slot};
+use super::slots::slot::{ENDS, MOST_WRITTEN, Slot};
 use super::slots::{Turn, pass, turn};
 
 /// The memory of the process that has a slot.
@@ -50,8 +51,24 @@ impl Memory {
     /// Gives the process the turn, with what it is told and the writes that are left to it.
     pub fn passes(&self, said: u32) {
         let mut left = self.left.lock();
+        if left.is_over {
+            return;
+        }
         left.goes_to(self.slot);
         pass(self.slot, said);
+    }
+
+    /// Tells the process, if it waits for the turn, that the job has ended: it gets no other one, and
+    /// no more writes. Returns whether it has been told now.
+    pub fn ends(&self) -> bool {
+        let mut left = self.left.lock();
+        let is_told = !left.is_over && turn(self.slot) == Turn::Simulator;
+        if is_told {
+            left.is_over = true;
+            left.words.clear();
+            pass(self.slot, ENDS);
+        }
+        is_told
     }
 
     /// Appends the bytes of `blocks`, each an address and a length, to `into`.
@@ -219,6 +236,8 @@ struct Left {
     words: Vec<u64>,
     /// Whether the process has got some with the turn.
     have_gone: bool,
+    /// Whether the job has ended, and the process been told so.
+    is_over: bool,
     /// Pages that have been written to, each at the place of its number's last digits.
     pages: [Option<u64>; PAGES],
 }
@@ -245,6 +264,7 @@ impl Default for Left {
         Self {
             words: Vec::with_capacity(MOST_WRITTEN),
             have_gone: false,
+            is_over: false,
             pages: [None; PAGES],
         }
     }

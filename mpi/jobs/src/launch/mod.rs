@@ -10,6 +10,7 @@
 //! * `elsewhere`: processes that wait for something other than MPI.
 //! * `files`: the files of this computer.
 //! * `job`: the processes of a job, started and watched.
+//! * `prefix`: their output, with the rank before each line.
 //! * `part`: programs that processes have started.
 
 mod desk;
@@ -20,6 +21,7 @@ mod job;
 mod library;
 mod memory;
 mod part;
+mod prefix;
 mod process;
 mod slots;
 

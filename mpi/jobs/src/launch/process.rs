@@ -63,12 +63,12 @@ const TICKS: u128 = SLEEP.as_micros() / TICK.as_micros();
 
 impl RankProcess {
     /// The process of this rank.
-    pub fn new(rank: u32, slot: &'static Slot, shared: Arc<Shared>) -> Self {
+    pub fn new(rank: u32, memory: Arc<Memory>, shared: Arc<Shared>) -> Self {
         Self {
             rank,
-            slot,
+            slot: memory.slot(),
             shared,
-            memory: Arc::new(Memory::new(slot)),
+            memory,
             elsewhere: Mutex::default(),
         }
     }
