@@ -24,12 +24,12 @@ fn every_message_about_a_bad_override() {
         (
             "clock",
             "1 MHz",
-            r#"--set clock=1 MHz: unknown constant "clock"; it is written section.key, such as engine.clock"#,
+            r#"--set clock=1 MHz: unknown constant "clock"; it is written section.key, such as core.clock"#,
         ),
         (
             "",
             "",
-            r#"--set =: unknown constant ""; it is written section.key, such as engine.clock"#,
+            r#"--set =: unknown constant ""; it is written section.key, such as core.clock"#,
         ),
         (
             "node.cores_per_socket",
