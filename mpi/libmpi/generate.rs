@@ -77,16 +77,12 @@ fn call(number: u32, values: &str) -> String {
 
 /// One entry point, and its twin for profiling.
 fn entry(code: &mut String, (name, number): (&str, u32), arguments: usize, returns: &str) {
-    if name == "Wtime" {
+    if ["Alloc_mem", "Wtime"].contains(&name) {
+        // The library makes these calls itself, or tells them from others.
+        let constant = name.to_uppercase();
         let _ = writeln!(
             code,
-            "/// The number of MPI_Wtime.\npub const WTIME: u32 = {number};"
-        );
-    }
-    if name == "Alloc_mem" {
-        let _ = writeln!(
-            code,
-            "/// The number of MPI_Alloc_mem.\npub const ALLOC_MEM: u32 = {number};"
+            "/// The number of MPI_{name}.\npub const {constant}: u32 = {number};"
         );
     }
     if OWN.contains(&name) {

@@ -44,17 +44,17 @@ pub fn call(number: u32, arguments: &[usize]) -> u64 {
     let me = ME.with(|me| *me);
     // A function that the program has given the library makes calls from within one.
     if OWNER.load(Relaxed) == me {
-        if IS_WITHIN.load(Relaxed) && number == WTIME {
-            return TIME.load(Relaxed);
-        }
-        if IS_WITHIN.load(Relaxed) {
-            end("a function for a signal makes a call while the thread is in another one");
-        }
-        return make(number, arguments);
+        return match (IS_WITHIN.load(Relaxed), number) {
+            (false, _) => make(number, arguments),
+            (true, WTIME) => TIME.load(Relaxed),
+            _ => end("a function for a signal makes a call while the thread is in another one"),
+        };
     }
     while !owns(me) {
-        // A process that was forked in the midst of a call waits for a thread that it does not have.
-        let _ = SLOT.get().map(|slot| check_own(slot));
+        // A child that was forked in the midst of a call would wait for a thread of its parent.
+        if let Some(slot) = connected() {
+            check_own(slot);
+        }
         thread::yield_now();
     }
     make_alone(number, arguments)
@@ -198,7 +198,7 @@ fn slot() -> &'static Slot {
 /// Ends a process that has inherited the slot of the one that has forked it.
 fn check_own(slot: &Slot) {
     if slot.process.load(Relaxed) != id() {
-        // What it has inherited, functions for the end and output in buffers, is not its own.
+        // The child must not write its parent's buffers, nor call its parent's functions for exit.
         end("a forked process makes a call: only the process that was started may");
     }
 }
@@ -244,7 +244,7 @@ fn fail(why: &str) -> ! {
     exit(1)
 }
 
-/// The same without what the process does when it ends by itself.
+/// The same, but writes no buffers and calls none of the program's functions for exit.
 fn end(why: &str) -> ! {
     tell(why);
     system::end(1)

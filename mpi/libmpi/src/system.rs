@@ -125,7 +125,7 @@ pub fn belongs_to_parent() {
     }
 }
 
-/// Ends the process, without the functions that it wants called at its end.
+/// Ends the process without calling the program's functions for exit.
 pub fn end(status: c_int) -> ! {
     // SAFETY: it takes a number.
     unsafe { _exit(status) }

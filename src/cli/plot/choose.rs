@@ -16,7 +16,7 @@ pub const MAX_CURVES: usize = 40;
 /// The field that tells machines apart, and says nothing to a reader.
 const HASH: &str = "machine_hash";
 
-/// Fields of words with which numbers go that describe them: cores of a machine, bounds of a
+/// Fields of words that other fields describe by numbers: the cores of a machine, the bound of a
 /// traffic.
 const SETTINGS: [&str; 2] = ["machine", "traffic"];
 
@@ -211,8 +211,8 @@ impl Chosen {
             let mut words = fields().filter(|&field| kinds[field].varies);
             words.find(|&field| !kinds[field].is_numeric && table.fields[field] != HASH)
         };
-        // A time is a result, unless each comes in several rows, as in a grid of inputs; and so is a
-        // number that goes with the machine or the traffic.
+        // A time is a result, unless each comes in several rows, as in a grid of inputs; and so is
+        // a number that follows from the machine or the traffic.
         let is_result = |field: usize| {
             let unit = units::words(&table.fields[field]).1;
             let of = |name: &str| table.fields.iter().position(|field| field == name);
@@ -220,15 +220,10 @@ impl Chosen {
             unit.is_some_and(units::is_time) && !is_repeated(table, field)
                 || setting.any(|of| kinds[of].varies && is_told_by(&table.rows, field, &[of]))
         };
-        let inputs = varying.clone().filter(|&field| !is_result(field));
-        let has_words = words().is_some();
-        let chosen = (inputs.clone().find(|&x| has_y(x) && !self.is_bars))
-            .or_else(|| {
-                varying
-                    .clone()
-                    .find(|&x| has_y(x) && !self.is_bars && !has_words)
-            })
+        let mut curves = varying.clone().filter(|&x| has_y(x) && !self.is_bars);
+        let chosen = (curves.clone().find(|&field| !is_result(field)))
             .or_else(words)
+            .or_else(|| curves.next())
             .or_else(|| varying.clone().next())
             .or_else(|| numbers().find(|&x| has_y(x)));
         chosen.ok_or_else(|| no_numbers(table))

@@ -24,7 +24,6 @@ pub struct Desk {
 #[derive(Debug)]
 struct Computing {
     number: u32,
-    slot: &'static Slot,
     memory: Arc<Memory>,
     rank: Arc<Rank>,
     /// Whether it has made a call that is not answered here.
@@ -47,7 +46,6 @@ impl Desk {
     pub fn comes(&self, number: u32, memory: &Arc<Memory>, rank: &Arc<Rank>) {
         self.computing.lock().push(Computing {
             number,
-            slot: memory.slot(),
             memory: Arc::clone(memory),
             rank: Arc::clone(rank),
             waits: false,
@@ -91,7 +89,7 @@ impl Desk {
             }
             let computing = self.computing.lock();
             let awaited = computing.iter().filter(|one| !one.waits);
-            let awaited = awaited.map(|one| one.slot).chain([slot]);
+            let awaited = awaited.map(|one| one.memory.slot()).chain([slot]);
             let awaited: Vec<&Slot> = awaited.collect();
             drop(computing);
             self.bell.sleeps(&awaited, left);
@@ -120,14 +118,14 @@ impl Desk {
     fn answers(&self) -> bool {
         let mut has_answered = false;
         for one in self.computing.lock().iter_mut() {
-            if one.waits || turn(one.slot) == Turn::Process {
+            if one.waits || turn(one.memory.slot()) == Turn::Process {
                 continue;
             }
-            let is_call = one.slot.said.load(Relaxed) == CALLS;
-            let call = is_call.then(|| one.rank.performs_alone(&asked(one.slot)));
+            let is_call = one.memory.slot().said.load(Relaxed) == CALLS;
+            let call = is_call.then(|| one.rank.performs_alone(&asked(one.memory.slot())));
             match call.flatten() {
                 Some(result) => {
-                    one.slot.result.store(result, Relaxed);
+                    one.memory.slot().result.store(result, Relaxed);
                     one.memory.passes(RETURNS);
                     has_answered = true;
                 }

@@ -190,7 +190,7 @@ impl Shared {
     }
 
     /// Ends all processes: those that are in a call, or soon make one, write the output in their
-    /// buffers and end. Others are ended, and so are those that do not come forward with that.
+    /// buffers and end. Kills others, and those that neither write nor end.
     fn stop(&self) {
         self.state.lock().is_stopped = true;
         self.slots.bell().rings();
@@ -248,8 +248,8 @@ impl Shared {
     }
 }
 
-/// The call whose results a process was taking when it ended, in words: it has given an address at
-/// which it has no memory any more, or none that it may write to.
+/// The call whose results a process was taking when it ended, in words: at the address that the
+/// program gave for them is no memory any more, or none that the process may write to.
 fn takes_results(slot: &Slot) -> Option<String> {
     if slot.writes_end.load(Relaxed) == 0 {
         return None;

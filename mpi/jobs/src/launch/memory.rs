@@ -2,10 +2,9 @@
 //!
 //! The simulator reads and writes it through the system, or leaves a write to the process: most
 //! calls give a few numbers, and a write through the system takes longer than many of these calls.
-//! Only a write to pages that have been written to before is left, or one to memory that the
-//! process may only read, for which it may have a function for the signal. So a wrong address is an
-//! error of MPI; the end of the process is one at which there was memory to write to before, or is
-//! memory to read.
+//! It leaves a write to pages that it has written to before, and one to memory that the process may
+//! only read, for which the process may have a function for the signal. Any other address without
+//! memory is an error of MPI; at these two the process gets SIGSEGV.
 
 use std::ffi::c_void;
 use std::fs::{File, OpenOptions};
@@ -25,7 +24,7 @@ use super::slots::{Turn, pass, turn};
 #[derive(Debug)]
 pub struct Memory {
     slot: &'static Slot,
-    /// What the system gives, from the process's first call on.
+    /// `/proc/PID/mem`, opened at the first access; none if the system refuses that.
     file: OnceLock<Option<File>>,
     left: Mutex<Left>,
 }
@@ -58,8 +57,8 @@ impl Memory {
         pass(self.slot, said);
     }
 
-    /// Tells the process, if it waits for the turn, that the job has ended: it gets no other one, and
-    /// no more writes. Returns whether it has been told now.
+    /// Tells the process, if it waits for the turn, that the job has ended: it gets no other turn
+    /// and no more writes. Returns whether it has been told now.
     pub fn ends(&self) -> bool {
         let mut left = self.left.lock();
         let is_told = !left.is_over && turn(self.slot) == Turn::Simulator;
@@ -81,7 +80,7 @@ impl Memory {
         into: &mut Vec<u8>,
     ) -> Result<(), Fault> {
         let file = self.file()?;
-        self.left.lock().is_made(self.slot, file)?;
+        self.left.lock().settle(self.slot, file)?;
         for (address, bytes) in blocks {
             let none = || no_memory(address, bytes);
             // Piece by piece: a program may speak of more memory than there is.
@@ -98,31 +97,12 @@ impl Memory {
         Ok(())
     }
 
-    /// Writes `bytes` to `blocks`, as many as there are: the last ones may not be reached.
+    /// Writes `bytes` to `blocks`, as many as there are: the last ones may not be reached. Where it
+    /// `may_leave` them, the process makes some of the writes when it gets the turn.
     ///
     /// # Errors
     /// As [`Self::read`].
     pub fn write(
-        &self,
-        blocks: &mut dyn Iterator<Item = (u64, usize)>,
-        bytes: &[u8],
-    ) -> Result<(), Fault> {
-        self.writes(blocks, bytes, true)
-    }
-
-    /// The same without leaving any to the process.
-    ///
-    /// # Errors
-    /// As [`Self::read`].
-    pub fn write_at_once(
-        &self,
-        blocks: &mut dyn Iterator<Item = (u64, usize)>,
-        bytes: &[u8],
-    ) -> Result<(), Fault> {
-        self.writes(blocks, bytes, false)
-    }
-
-    fn writes(
         &self,
         blocks: &mut dyn Iterator<Item = (u64, usize)>,
         bytes: &[u8],
@@ -135,7 +115,7 @@ impl Memory {
             let (now, later) = rest.split_at(bytes.min(rest.len()));
             let waits = may_leave && turn(self.slot) == Turn::Simulator;
             if !(waits && left.takes(address, now)) {
-                left.is_made(self.slot, file)?;
+                left.settle(self.slot, file)?;
                 let tried = match waits {
                     true => self.writes_as_process(address, now),
                     false => Tried::Unable,
@@ -143,7 +123,7 @@ impl Memory {
                 match tried {
                     Tried::Written => left.knows(address, now.len()),
                     Tried::Unable => write(file, address, now)?,
-                    // Memory that it may read is left to it: it may have a function for the signal.
+                    // A write to memory that it may only read is left to it.
                     Tried::Refused if has(file, address, now.len()) && left.puts(address, now) => {}
                     Tried::Refused => {
                         let text =
@@ -312,7 +292,7 @@ impl Left {
     }
 
     /// Makes them here, or waits until the process has made those that it has got.
-    fn is_made(&mut self, slot: &Slot, file: &File) -> Result<(), Fault> {
+    fn settle(&mut self, slot: &Slot, file: &File) -> Result<(), Fault> {
         if mem::take(&mut self.have_gone) {
             let begin = Instant::now();
             while slot.writes_end.load(Acquire) != 0 && begin.elapsed() < LONGEST {
@@ -405,7 +385,7 @@ mod tests {
                     }
                     let blocks = parts.iter();
                     let mut blocks = blocks.map(|&(begin, bytes)| (first + begin as u64, bytes));
-                    memory.write(&mut blocks, &written).unwrap();
+                    memory.write(&mut blocks, &written, true).unwrap();
                 }
                 &Step::Reads(begin, bytes) => {
                     let mut read = Vec::new();
@@ -417,7 +397,7 @@ mod tests {
                 }
                 Step::WritesNowhere => {
                     let failure = memory
-                        .write(&mut [(8, 8)].into_iter(), &[0; 8])
+                        .write(&mut [(8, 8)].into_iter(), &[0; 8], true)
                         .unwrap_err();
                     assert_eq!(failure.class, ErrorClass::Buffer);
                 }

@@ -172,7 +172,7 @@ impl Outside for RankProcess {
         blocks: &mut dyn Iterator<Item = (u64, usize)>,
         bytes: &[u8],
     ) -> Result<(), Fault> {
-        self.memory.write(blocks, bytes)
+        self.memory.write(blocks, bytes, true)
     }
 
     fn write_at_once(
@@ -180,7 +180,7 @@ impl Outside for RankProcess {
         blocks: &mut dyn Iterator<Item = (u64, usize)>,
         bytes: &[u8],
     ) -> Result<(), Fault> {
-        self.memory.write_at_once(blocks, bytes)
+        self.memory.write(blocks, bytes, false)
     }
 }
 
