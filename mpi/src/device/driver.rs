@@ -74,8 +74,10 @@ async fn settled<C: Channel, T>(
     if let Some(outcome) = done() {
         return Some(outcome);
     }
-    settle(device, channel).await;
-    done()
+    match charge(device, channel).await {
+        true => done(),
+        false => None,
+    }
 }
 
 /// Lets the tasks go on with what has ended, and charges the work that was done.
@@ -84,12 +86,14 @@ pub(crate) async fn settle<C: Channel>(device: &Device, channel: &C) {
     charge(device, channel).await;
 }
 
-/// Charges the work that was done.
-pub(crate) async fn charge<C: Channel>(device: &Device, channel: &C) {
+/// Charges the work that was done; whether there was any.
+pub(crate) async fn charge<C: Channel>(device: &Device, channel: &C) -> bool {
     let owed = device.take_owed();
-    if !owed.is_empty() {
+    let was_any = !owed.is_empty();
+    if was_any {
         channel.work(&owed).await;
     }
+    was_any
 }
 
 /// One sweep; returns the destinations for which the channel has no room. All of what the rank
@@ -198,7 +202,9 @@ async fn write_packets<C: Channel>(device: &Device, channel: &C) -> Vec<u32> {
             device.has_left(&packet);
         }
     }
-    device.add_busy(&full);
+    if !full.is_empty() {
+        device.add_busy(&full);
+    }
     full
 }
 

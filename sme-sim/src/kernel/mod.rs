@@ -9,11 +9,13 @@
 //! * [`thread`]: programs as futures; the operations they ask the machine for.
 //! * [`draw`]: random numbers that can be looked up in any order.
 //! * [`prefetch`]: asking for what lies far away.
+//! * [`seldom`]: work that most runs never do.
 
 pub mod draw;
 pub mod peers;
 pub mod prefetch;
 pub mod queue;
+pub mod seldom;
 pub mod site;
 pub mod thread;
 pub mod window;

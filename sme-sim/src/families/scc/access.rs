@@ -11,6 +11,7 @@ use sme_memory::Place;
 use super::core::{Core, Cpu, Gathered, Mapped};
 use super::layout::{Chip, SEGMENT};
 use super::lut::{Entry, Target};
+use super::mesh::Mesh;
 use super::spec::{SccSpec, accesses};
 use crate::machine::node::{Hardware, Seen, Waiting};
 use crate::observe::staleness::What as Told;
@@ -37,8 +38,8 @@ pub(super) struct At {
     /// In that core's own numbering.
     offset: u64,
     site: Site,
-    /// The number of accesses, one after the other: a word is two of 32 bits.
-    times: u32,
+    /// The number of accesses, one after the other: a word is two of 32 bits. All are in a line.
+    times: u16,
 }
 
 impl At {
@@ -54,6 +55,7 @@ impl At {
 
     /// The same, as so many accesses.
     pub(super) fn repeated(self, times: u32) -> Self {
+        let times = times as u16;
         Self { times, ..self }
     }
 }
@@ -68,17 +70,18 @@ pub(super) struct Copied {
 /// Some bytes of the aligned 64 around a line: a bit for each in the mask.
 type Written = (u64, [u64; 8]);
 
-/// Messages between cores. All but the last four ask for something.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+/// Messages between cores. All but the last four ask for something. A line has its own place in the
+/// host's memory, as messages are moved often and few have one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Sends {
     Read(At, Bytes),
     ReadLine(At, Copied),
     Write(At, Bytes, u64),
-    WriteLine(At, Written),
+    WriteLine(At, Box<Written>),
     /// The content of the write-combine buffer.
-    Drain(At, Written),
+    Drain(At, Box<Written>),
     /// A line that had to make room: nothing waits for it.
-    GivesUp(At, Written),
+    GivesUp(At, Box<Written>),
     TestAndSet,
     Clear,
     Interrupt,
@@ -92,7 +95,7 @@ pub(super) enum Sends {
     Changed,
     Answer(u64),
     Drained,
-    Line(Copied, [u64; 8]),
+    Line(Copied, Box<[u64; 8]>),
 }
 
 impl Sends {
@@ -241,7 +244,7 @@ impl Core {
                         line: here(at.offset),
                     });
                 }
-                let words = self.words.block(at.offset);
+                let words = Box::new(self.words.block(at.offset));
                 self.answers(
                     cpu,
                     by,
@@ -257,19 +260,19 @@ impl Core {
             }
             Sends::WriteLine(at, written) => {
                 cpu.traces("is written", by, here(at.offset), None);
-                self.write_line(cpu, by, at.offset, written);
+                self.write_line(cpu, by, at.offset, *written);
                 self.answers(cpu, by, (at, 0), Sends::Answer(0));
             }
             Sends::Drain(at, written) => {
                 cpu.traces("is written", by, here(at.offset), None);
-                self.write_line(cpu, by, at.offset, written);
+                self.write_line(cpu, by, at.offset, *written);
                 self.answers(cpu, by, (at, 0), Sends::Drained);
             }
             Sends::GivesUp(at, written) => {
                 cpu.traces("is written back", by, here(at.offset), None);
-                self.write_line(cpu, by, at.offset, written);
+                self.write_line(cpu, by, at.offset, *written);
                 let busy = self.latency(at, Chip::tile_of(from), true).busy;
-                self.serve(cpu.now, at, busy);
+                self.serve(&mut self.mesh.lock(), cpu.now, at, busy);
             }
             Sends::TestAndSet => {
                 cpu.traces("(register) is read", by, here(0), None);
@@ -296,13 +299,14 @@ impl Core {
             }
             Sends::ReadEntry(number) => {
                 cpu.traces("(table) is read", by, here(0), None);
-                let bits = self.lut.entry(number.into()).bits();
+                let bits = self.lut.entry(number).bits();
                 self.answers(cpu, by, (At::registers(me), 4), Sends::Answer(bits));
             }
             Sends::WriteEntry(number, bits) => {
                 cpu.traces("(table) is written", by, here(0), None);
                 self.performs(cpu, from);
-                *self.lut.entry(number.into()) = Entry::from_bits(bits);
+                self.lut
+                    .set(&self.space.chip, number, Entry::from_bits(bits));
                 self.answers(cpu, by, (At::registers(me), 0), Sends::Answer(0));
             }
             Sends::Divider(divider) => {
@@ -315,29 +319,23 @@ impl Core {
             }
             Sends::Changed => self.has_changed(cpu),
             Sends::Answer(value) => {
-                cpu.traces("comes", (me, thread), self.asked(cpu, thread, from), None);
+                self.traces_end(cpu, "comes", thread, from);
                 self.answered(cpu, thread, value);
             }
             Sends::Drained => {
-                cpu.traces(
-                    "has left",
-                    (me, thread),
-                    self.asked(cpu, thread, from),
-                    None,
-                );
+                self.traces_end(cpu, "has left", thread, from);
                 self.goes_on(cpu, thread);
             }
             Sends::Line(copied, words) => {
-                cpu.traces("comes", (me, thread), self.asked(cpu, thread, from), None);
-                self.takes_in(cpu, thread, copied, words);
+                self.traces_end(cpu, "comes", thread, from);
+                self.takes_in(cpu, thread, copied, *words);
                 self.goes_on(cpu, thread);
             }
         }
     }
 
     /// The time at which an access that comes to `at`, here, now begins to be served.
-    fn serve(&mut self, now: Time, at: At, busy: Time) -> Time {
-        let mut mesh = self.mesh.lock();
+    fn serve(&self, mesh: &mut Mesh, now: Time, at: At, busy: Time) -> Time {
         match at.site {
             Site::Memory => {
                 let controller = self.space.chip.controller(self.me);
@@ -364,10 +362,13 @@ impl Core {
         let Latency {
             back, there, busy, ..
         } = self.latency(at, to, is_line);
-        let begins = self.serve(cpu.now, at, busy.times(u64::from(at.times.max(1))));
+        let busy = busy.times(u64::from(at.times.max(1)));
         let flits = self.spec.flits(bytes);
         let way = (self.tile_of(at), to);
-        let is_back = self.mesh.lock().travels(begins + there, way, flits) + back;
+        let mut mesh = self.mesh.lock();
+        let begins = self.serve(&mut mesh, cpu.now, at, busy);
+        let is_back = mesh.travels(begins + there, way, flits) + back;
+        drop(mesh);
         cpu.send(by.0, is_back, by.1, what);
     }
 
@@ -412,7 +413,16 @@ impl Core {
         }
     }
 
+    /// Traces the end of what `thread` has asked of core `node`.
+    fn traces_end(&self, cpu: &mut Cpu, what: &'static str, thread: u16, node: u32) {
+        if cpu.is_traced() {
+            let place = self.asked(cpu, thread, node);
+            cpu.traces(what, (self.me, thread), place, None);
+        }
+    }
+
     /// The place that `thread` has asked core `node` about.
+    #[cold]
     fn asked(&self, cpu: &Cpu, thread: u16, node: u32) -> Place {
         let offset = 0;
         let address = match cpu.thread(thread).operation {
@@ -468,12 +478,11 @@ impl Core {
     /// # Errors
     /// The reason for which it cannot be performed.
     pub(super) fn at(&self, address: u64, bytes: Bytes) -> Result<At, FaultReason> {
-        let times = accesses(bytes);
         let at = |node, offset, site| At {
             node,
             offset,
             site,
-            times,
+            times: accesses(bytes) as u16,
         };
         Ok(match self.target(address, bytes)? {
             Target::Buffer { node, offset } => at(node, offset, Site::Buffer),
@@ -512,7 +521,8 @@ impl Core {
                 let transfer = self.transfers.get_mut(usize::from(thread));
                 let owed =
                     transfer.map_or(Time::ZERO, |transfer| std::mem::take(&mut transfer.owed));
-                self.ask_after(cpu, thread, (at, owed), Sends::Drain(at, (mask, words)));
+                let what = Sends::Drain(at, Box::new((mask, words)));
+                self.ask_after(cpu, thread, (at, owed), what);
             }
         }
     }
@@ -584,7 +594,8 @@ impl Core {
                 old: 0,
             });
             self.traffic.write_backs += 1;
-            self.ask(cpu, thread, at, Sends::GivesUp(at, (dirty, words)));
+            let what = Sends::GivesUp(at, Box::new((dirty, words)));
+            self.ask(cpu, thread, at, what);
         }
         self.tells_of_line(cpu, line, |line| Told::Dropped { line });
         self.copies_changed(cpu);

@@ -17,6 +17,7 @@ use super::spec::SccSpec;
 use super::spin::Spinner;
 use super::transfer::Transfer;
 use super::tune::Meter;
+use crate::kernel::seldom::seldom;
 use crate::machine::node::{Hardware, Message, Processor, Waiting};
 use crate::observe::energy::{Change, Energy};
 use crate::observe::last_writes::LastWrites;
@@ -171,7 +172,7 @@ impl Core {
     ) {
         self.words.write(offset, bytes, value, Some(by));
         if let Some(last_writes) = &mut self.last_writes {
-            last_writes.wrote(offset, bytes, (cpu.now, by));
+            seldom(|| last_writes.wrote(offset, bytes, (cpu.now, by)));
         }
         cpu.wrote(offset & !7);
         self.was_written(cpu, offset & !7, bytes.enables);
@@ -229,6 +230,9 @@ impl Core {
         line: u64,
         what: impl FnOnce(sme_memory::Place) -> Told,
     ) {
+        if !cpu.is_logged() {
+            return;
+        }
         let address = self.spec.line.address(line);
         if let Some((place, _)) = self.space.shared(self.me, address) {
             cpu.tell((self.me, 0), || what(place));
@@ -389,7 +393,6 @@ impl Hardware for Core {
         let spinners = self.spinners.capacity() * size_of::<Spinner>();
         let transfers = self.transfers.capacity() * size_of::<Transfer>();
         let caches = self.regular.bytes() + self.tagged.bytes();
-        let tables = super::lut::ENTRIES * size_of::<super::lut::Entry>();
-        self.words.heap_bytes() + spinners + transfers + caches + tables
+        self.words.heap_bytes() + spinners + transfers + caches + super::lut::BYTES
     }
 }

@@ -102,11 +102,60 @@ pub enum Target {
     },
 }
 
+/// The segment to which an entry leads.
+#[derive(Clone, Copy, Debug)]
+enum Leads {
+    /// The buffer of the tile whose first core has this number.
+    Buffer(u32),
+    Registers(u32),
+    /// The part of shared memory of a core.
+    Shared(u32),
+    /// A segment of a core's private memory, by the core and an offset in its own numbering.
+    Private(u32, u64),
+    Nowhere,
+}
+
+impl Leads {
+    fn of(chip: &Chip, entry: Entry) -> Self {
+        let Some(tile) = chip.tile_at(entry.tile()) else {
+            return Self::Nowhere;
+        };
+        match entry.sub() {
+            TO_REGISTERS => Self::Registers(tile),
+            TO_BUFFER => Self::Buffer(2 * tile),
+            sub @ (TO_EAST | TO_WEST) => {
+                Self::behind(chip, entry, sub == TO_WEST).unwrap_or(Self::Nowhere)
+            }
+            _ => Self::Nowhere,
+        }
+    }
+
+    /// The segment behind a controller at the left or right port of the entry's tile.
+    fn behind(chip: &Chip, entry: Entry, west: bool) -> Option<Self> {
+        let controller = chip.controller_behind(entry.tile(), west)?;
+        let core = |number| chip.core_at_controller(controller, number);
+        let part = entry.part();
+        match part.checked_sub(SHARED_PART) {
+            Some(number) => core(number).map(Self::Shared),
+            None => {
+                let segment = u64::from(part % PRIVATE_SEGMENTS);
+                let core = core(part / PRIVATE_SEGMENTS)?;
+                Some(Self::Private(core, PRIVATE | segment * SEGMENT))
+            }
+        }
+    }
+}
+
 /// The table of one core.
 #[derive(Clone, Debug)]
 pub struct Lut {
     entries: Box<[Entry; ENTRIES]>,
+    /// The segment to which each leads: they are looked at with every access.
+    leads: Box<[Leads; ENTRIES]>,
 }
+
+/// Heap of a table, in bytes.
+pub const BYTES: usize = ENTRIES * (size_of::<Entry>() + size_of::<Leads>());
 
 impl Lut {
     /// The default table of `core`.
@@ -139,12 +188,19 @@ impl Lut {
         }
         let own = Entry::new(0, TO_REGISTERS, chip.position(Chip::tile_of(core)));
         set(OWN_REGISTERS, own);
-        Self { entries }
+        let leads = Box::new(entries.map(|entry| Leads::of(chip, entry)));
+        Self { entries, leads }
     }
 
-    /// The entry numbered `number`, below [`ENTRIES`].
-    pub fn entry(&mut self, number: usize) -> &mut Entry {
-        &mut self.entries[number % ENTRIES]
+    /// The entry numbered `number`.
+    pub fn entry(&self, number: u8) -> Entry {
+        self.entries[usize::from(number)]
+    }
+
+    /// Sets the entry numbered `number`.
+    pub fn set(&mut self, chip: &Chip, number: u8, entry: Entry) {
+        self.entries[usize::from(number)] = entry;
+        self.leads[usize::from(number)] = Leads::of(chip, entry);
     }
 
     /// The destination of `address`.
@@ -154,38 +210,34 @@ impl Lut {
     /// address has more than 32 bits.
     pub fn target(&self, chip: &Chip, address: u64) -> Result<Target, FaultReason> {
         let number = address / SEGMENT;
-        let entry = self.entries.get(number as usize);
-        let entry = *entry.ok_or(FaultReason::Unmapped)?;
-        let wrong = FaultReason::Entry {
-            number: number as u8,
-            bits: entry.0,
-        };
-        let tile = chip.tile_at(entry.tile()).ok_or(wrong)?;
+        let leads = self.leads.get(number as usize);
         let offset = address % SEGMENT;
-        match entry.sub() {
-            TO_REGISTERS => Ok(Target::Registers { tile, offset }),
-            TO_BUFFER if offset < 2 * chip.buffer_bytes => Ok(Target::Buffer {
-                node: 2 * tile + u32::from(offset >= chip.buffer_bytes),
-                offset: offset % chip.buffer_bytes,
-            }),
-            sub @ (TO_EAST | TO_WEST) => {
-                let controller = chip.controller_behind(entry.tile(), sub == TO_WEST);
-                let controller = controller.ok_or(wrong)?;
-                let part = entry.part();
-                let (number, own) = match part.checked_sub(SHARED_PART) {
-                    Some(number) if offset < chip.buffer_bytes => (number, BEHIND_BUFFER | offset),
-                    Some(number) => (number, offset),
-                    None => {
-                        let segment = u64::from(part % PRIVATE_SEGMENTS);
-                        let own = PRIVATE | (segment * SEGMENT) | offset;
-                        (part / PRIVATE_SEGMENTS, own)
-                    }
-                };
-                let node = chip.core_at_controller(controller, number).ok_or(wrong)?;
-                Ok(Target::Memory { node, offset: own })
+        let half = chip.buffer_bytes;
+        Ok(match *leads.ok_or(FaultReason::Unmapped)? {
+            Leads::Buffer(node) if offset < half => Target::Buffer { node, offset },
+            Leads::Buffer(first) if offset < 2 * half => Target::Buffer {
+                node: first + 1,
+                offset: offset - half,
+            },
+            Leads::Registers(tile) => Target::Registers { tile, offset },
+            Leads::Shared(node) => Target::Memory {
+                node,
+                offset: match offset < half {
+                    true => BEHIND_BUFFER | offset,
+                    false => offset,
+                },
+            },
+            Leads::Private(node, first) => Target::Memory {
+                node,
+                offset: first | offset,
+            },
+            Leads::Buffer(_) | Leads::Nowhere => {
+                return Err(FaultReason::Entry {
+                    number: number as u8,
+                    bits: self.entries[number as usize].0,
+                });
             }
-            _ => Err(wrong),
-        }
+        })
     }
 }
 
@@ -239,7 +291,7 @@ mod tests {
         fn any_entry_leads_somewhere_or_is_refused(bits: u64, address: u32) {
             let chip = chip();
             let mut lut = Lut::new(&chip, 0);
-            *lut.entry((address >> 24) as usize) = Entry::from_bits(bits);
+            lut.set(&chip, (address >> 24) as u8, Entry::from_bits(bits));
             match lut.target(&chip, address.into()) {
                 Ok(Target::Buffer { node, offset }) => {
                     prop_assert!(node < 48 && offset < chip.buffer_bytes);

@@ -3,7 +3,7 @@
 //! it would have read it next. One that waits for a flag elsewhere sends one read after the other.
 //! One whose flag is in a cache reads the copy until something drops it.
 
-use sme_memory::{Flag, Flags};
+use sme_memory::{Flag, Flags, Until};
 
 use super::access::Sends;
 use super::core::{Core, Cpu, Later, Mapped, mapped};
@@ -76,13 +76,18 @@ impl Core {
         if plain != flags.first.0 || last >= self.space.chip.buffer_bytes {
             return false;
         }
-        let value = |turn: u64| {
-            let offset = offset + stride * ((first + turn) % count);
-            Bytes::byte(offset).pick(self.words.get(offset).0)
+        let first = first % count;
+        let words = &self.words;
+        let find = |numbers| match until {
+            Until::Is(wanted) => words.find_byte((offset, stride), numbers, |it| it == wanted),
+            Until::IsNot(old) => words.find_byte((offset, stride), numbers, |it| it != old),
         };
-        let found = (0..count).find(|&turn| until.holds(value(turn) as u8));
-        let turn = found.unwrap_or(count - 1);
-        let value = value(turn);
+        let found = find(first..count).or_else(|| find(0..first));
+        // All of them have been read, where none was found.
+        let number = found.unwrap_or((first + count - 1) % count);
+        let turn = (number + count - first) % count;
+        let offset = offset + stride * number;
+        let value = Bytes::byte(offset).pick(self.words.get(offset).0);
         let takes = self.spec.repeated(self.spec.buffer.0, turn + 1);
         cpu.is_at(thread, turn as u32);
         if cpu.sees(thread, value, takes) == Seen::Not {

@@ -6,6 +6,7 @@ use sme_memory::Own;
 
 use super::access::Sends;
 use super::core::{Core, Cpu, Later, Mapped, mapped};
+use crate::kernel::seldom::seldom;
 use crate::kernel::thread::Site;
 use crate::machine::node::Waiting;
 use crate::observe::staleness::What as Told;
@@ -234,7 +235,8 @@ impl Core {
         let owed = std::mem::take(&mut self.transfers[number].owed);
         let at = at.repeated(2 * piece.count);
         cpu.waits(thread, Waiting::Answer);
-        self.ask_after(cpu, thread, (at, owed), Sends::WriteLine(at, (mask, block)));
+        let what = Sends::WriteLine(at, Box::new((mask, block)));
+        self.ask_after(cpu, thread, (at, owed), what);
         Ok(Moved::Waits)
     }
 
@@ -385,16 +387,20 @@ impl Core {
             cpu,
             thread,
             (at, owed),
-            Sends::WriteLine(at, (mask, [0; 8])),
+            Sends::WriteLine(at, Box::new((mask, [0; 8]))),
         );
         true
     }
 
-    /// Tells the checker of loads that words of a piece were loaded, or stored.
+    /// Tells the checker of loads, if there is one, that words of a piece were loaded, or stored.
     fn tells_words(&self, cpu: &mut Cpu, thread: u16, piece: Piece, stores: bool) {
-        if !cpu.is_logged() {
-            return;
+        if cpu.is_logged() {
+            seldom(|| self.tells_each(cpu, thread, piece, stores));
         }
+    }
+
+    /// Tells the checker of loads the same.
+    fn tells_each(&self, cpu: &mut Cpu, thread: u16, piece: Piece, stores: bool) {
         let site: Site = match cpu.thread(thread).operation {
             Operation::Put(.., site) | Operation::Get(.., site) => site.site(),
             _ => return,

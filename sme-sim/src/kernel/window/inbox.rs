@@ -183,6 +183,7 @@ impl<'a, M> Inbox<'a, M> {
     }
 
     /// Delivers all messages to `node`, for it to keep until they arrive.
+    #[inline]
     pub fn hand_over<N: Node<Message = M>>(&mut self, node: &mut N) {
         while let Some(kept) = self.take() {
             node.deliver(kept.at, kept.from, kept.sequence, kept.message);

@@ -48,38 +48,91 @@ impl<N: Node> Joint<N> {
 
 /// The node that is next to do something: the first of all nodes in the order of time, the lowest at
 /// equal times.
+///
+/// The times of the nodes stand in groups. Above them stand the first of each group, in groups again,
+/// up to a single one: there are few steps to that, and none of them branches.
 #[derive(Debug)]
 struct Order {
-    /// A complete binary tree, the root at 1. Each inner node has the earlier of its two children.
-    tree: Vec<(Time, u32)>,
-    /// The place of the first leaf.
-    leaves: usize,
+    levels: Vec<Vec<Group>>,
+}
+
+/// Nodes, or groups, in a group.
+const WIDTH: usize = 8;
+
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    times: [Time; WIDTH],
+    /// The place of the first of them.
+    first: usize,
+}
+
+impl Group {
+    const NEVER: Self = Self {
+        times: [Time::NEVER; WIDTH],
+        first: 0,
+    };
+
+    /// Sets the time at `place`, below [`WIDTH`], to another; returns that of the first.
+    #[inline]
+    fn set(&mut self, place: usize, at: Time) -> Time {
+        self.times[place % WIDTH] = at;
+        // In pairs, which the host compares side by side.
+        let one = |place: usize| (self.times[place], place);
+        let two = |place| sooner(one(place), one(place + 1));
+        let four = |place| sooner(two(place), two(place + 2));
+        let (first, place) = sooner(four(0), four(4));
+        self.first = place;
+        first
+    }
+}
+
+/// The sooner of two; the one on the left at equal times.
+#[inline]
+fn sooner(left: (Time, usize), right: (Time, usize)) -> (Time, usize) {
+    let is_right = right.0 < left.0;
+    let at = if is_right { right.0 } else { left.0 };
+    (at, if is_right { right.1 } else { left.1 })
 }
 
 impl Order {
     /// Of so many nodes, none of which has anything to do.
     fn new(count: usize) -> Self {
-        let leaves = count.next_power_of_two();
-        Self {
-            tree: vec![(Time::NEVER, 0); 2 * leaves],
-            leaves,
+        let mut levels = Vec::new();
+        let mut groups = count;
+        loop {
+            groups = groups.div_ceil(WIDTH).max(1);
+            levels.push(vec![Group::NEVER; groups]);
+            if groups == 1 {
+                return Self { levels };
+            }
         }
     }
 
     /// Node `number` will next do something at `at`.
-    fn set(&mut self, number: usize, at: Time) {
-        let mut place = self.leaves + number;
-        self.tree[place] = (at, number as u32);
-        while place > 1 {
-            place /= 2;
-            self.tree[place] = self.tree[2 * place].min(self.tree[2 * place + 1]);
+    #[inline]
+    fn set(&mut self, mut number: usize, mut at: Time) {
+        for level in &mut self.levels {
+            let (place, group) = (number % WIDTH, &mut level[number / WIDTH]);
+            // Then nothing changes above, either.
+            if group.times[place] == at {
+                return;
+            }
+            at = group.set(place, at);
+            number /= WIDTH;
         }
     }
 
     /// The first node, and when it will do something.
+    #[inline]
     fn first(&self) -> (usize, Time) {
-        let (at, number) = self.tree.get(1).copied().unwrap_or((Time::NEVER, 0));
-        (number as usize, at)
+        let mut number = 0;
+        let mut at = Time::NEVER;
+        for level in self.levels.iter().rev() {
+            let group = &level[number];
+            at = group.times[group.first % WIDTH];
+            number = WIDTH * number + group.first;
+        }
+        (number, at)
     }
 }
 
@@ -190,6 +243,25 @@ mod tests {
     }
 
     proptest! {
+        /// The first of all nodes is the one that a search finds, at one level, two and three.
+        #[test]
+        fn the_first_of_many_nodes_is_next(
+            count in prop::sample::select(vec![1usize, 2, 8, 9, 64, 65, 300]),
+            sets in prop::collection::vec((any::<usize>(), 0u64..20), 1..200),
+        ) {
+            let mut order = Order::new(count);
+            let mut times = vec![Time::NEVER; count];
+            prop_assert_eq!(order.first().1, Time::NEVER);
+            for (number, ps) in sets {
+                let at = if ps == 0 { Time::NEVER } else { Time::from_ps(ps) };
+                order.set(number % count, at);
+                times[number % count] = at;
+                let at = times.iter().min().copied().unwrap_or(Time::NEVER);
+                let number = times.iter().position(|&time| time == at).unwrap_or(0);
+                prop_assert_eq!(order.first(), (number, at));
+            }
+        }
+
         /// One message goes round; where it is when follows from the plan alone, however short the
         /// latencies, those of zero included.
         #[test]

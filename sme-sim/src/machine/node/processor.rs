@@ -8,6 +8,7 @@ use sme_memory::Place;
 use super::Hardware;
 use super::pace::Pace;
 use crate::kernel::queue::EventQueue;
+use crate::kernel::seldom::seldom;
 use crate::kernel::thread::{Programs, Threads};
 use crate::kernel::window::Outbox;
 use crate::observe::failure::Fault;
@@ -228,7 +229,7 @@ impl<H: Hardware> Processor<H> {
             && !was_told
         {
             let space = &*self.setting.space;
-            log.finished(self.now, thread, (&state.operation, answer), space);
+            seldom(|| log.finished(self.now, thread, (&state.operation, answer), space));
         }
     }
 
@@ -253,6 +254,7 @@ impl<H: Hardware> Processor<H> {
     }
 
     /// The operation of `thread` cannot be performed.
+    #[cold]
     pub fn refuse(&mut self, thread: u16, address: Option<u64>, reason: FaultReason) {
         self.waits(thread, Waiting::Fault);
         self.fault.get_or_insert(Fault {
@@ -324,7 +326,7 @@ impl<H: Hardware> Processor<H> {
     /// done.
     pub fn tell(&mut self, of: (u32, u16), what: impl FnOnce() -> Told) {
         if let Some(log) = &mut self.log {
-            log.tell_of(of, self.now, what());
+            seldom(|| log.tell_of(of, self.now, what()));
         }
     }
 
@@ -339,24 +341,31 @@ impl<H: Hardware> Processor<H> {
         reads: Option<u64>,
     ) {
         if let Some(trace) = &mut self.trace {
-            let value = reads.and_then(|key| trace.last_write(key));
-            let what = What::Does(what, thread, place);
-            let mark = trace.push(Mark {
-                at: self.now,
-                cause: self.cause,
-                part: Part::Link,
-                what,
-                role: Role::Other,
-                value,
+            let mark = seldom(|| {
+                let value = reads.and_then(|key| trace.last_write(key));
+                let what = What::Does(what, thread, place);
+                trace.push(Mark {
+                    at: self.now,
+                    cause: self.cause,
+                    part: Part::Link,
+                    what,
+                    role: Role::Other,
+                    value,
+                })
             });
             self.cause = (self.me, mark);
         }
     }
 
+    /// Returns whether events are traced.
+    pub fn is_traced(&self) -> bool {
+        self.trace.is_some()
+    }
+
     /// The word that `key` stands for has been written by what happens now.
     pub fn wrote(&mut self, key: u64) {
         if let Some(trace) = &mut self.trace {
-            trace.written(key, self.cause.1);
+            seldom(|| trace.written(key, self.cause.1));
         }
     }
 
@@ -408,7 +417,7 @@ impl<H: Hardware> Processor<H> {
             state.operation = operation;
             (state.passed, state.looks) = (0, 0);
             if let Some(log) = &mut self.log {
-                log.asked(self.now, thread, &operation);
+                seldom(|| log.asked(self.now, thread, &operation));
             }
         }
         Some(operation)
@@ -444,23 +453,24 @@ impl<H: Hardware> Processor<H> {
     /// The operation of `thread` ends when that has executed for `after` and then for `own`.
     pub(super) fn ends(&mut self, thread: u16, answer: u64, (after, own): (Time, Time)) {
         let state = &mut self.threads[usize::from(thread)];
-        let operation = state.operation;
         state.answer = answer;
         state.waiting = Waiting::Nothing;
         self.logs(thread, answer);
         let end = self.executes(thread, after + own);
         if let Some(trace) = &mut self.trace {
-            let what = What::Operation(thread, operation);
-            let access = trace.stage(self.cause, self.now + after, Part::Cache, what);
-            let done = trace.push(Mark {
-                at: end,
-                cause: (self.me, access),
-                part: Part::Core,
-                what,
-                role: Role::OwnEnd,
-                value: None,
+            let state = &mut self.threads[usize::from(thread)];
+            state.mark = seldom(|| {
+                let what = What::Operation(thread, state.operation);
+                let access = trace.stage(self.cause, self.now + after, Part::Cache, what);
+                trace.push(Mark {
+                    at: end,
+                    cause: (self.me, access),
+                    part: Part::Core,
+                    what,
+                    role: Role::OwnEnd,
+                    value: None,
+                })
             });
-            self.threads[usize::from(thread)].mark = done;
         }
         self.push(end, Event::System(os::Event::Resume(thread)));
     }
@@ -520,13 +530,15 @@ impl<H: Hardware> Processor<H> {
     }
 
     pub(super) fn send_all(&mut self, outbox: &mut Outbox<Message<H::Message>>) {
-        for (to, at, message) in std::mem::take(&mut self.sent) {
-            if to == self.me {
-                self.push(at, Event::Arrives(to, message));
-                continue;
-            }
+        for (to, at, message) in self.sent.drain(..) {
             self.sequence += 1;
-            outbox.send(self.me, self.sequence, to, at, message);
+            match to == self.me {
+                true => {
+                    let event = Event::Arrives(to, message);
+                    self.queue.push(at, to, self.sequence, event);
+                }
+                false => outbox.send(self.me, self.sequence, to, at, message),
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use sme_memory::{Flag, Until};
 
 use super::Hardware;
 use super::processor::{Processor, Seen};
+use crate::kernel::seldom::seldom;
 use crate::observe::path::{Part, Role};
 use crate::observe::trace::{Mark, What};
 use crate::parts::contract::{NONE_FOUND, Operation};
@@ -90,7 +91,7 @@ impl<H: Hardware> Processor<H> {
             && let Some(log) = &mut self.log
         {
             let seen = (flag.0, value as u8);
-            log.saw(self.now, thread, seen, &*self.setting.space);
+            seldom(|| log.saw(self.now, thread, seen, &*self.setting.space));
         }
         let state = &mut self.threads[usize::from(thread)];
         let flags = match operation {
@@ -136,13 +137,15 @@ impl<H: Hardware> Processor<H> {
     /// A wait takes what it has seen: its path leads to where that was written.
     fn takes(&mut self) {
         if let Some(trace) = &mut self.trace {
-            let mark = trace.push(Mark {
-                at: self.now,
-                cause: self.cause,
-                part: Part::Core,
-                what: What::Sees,
-                role: Role::Takes,
-                value: None,
+            let mark = seldom(|| {
+                trace.push(Mark {
+                    at: self.now,
+                    cause: self.cause,
+                    part: Part::Core,
+                    what: What::Sees,
+                    role: Role::Takes,
+                    value: None,
+                })
             });
             self.cause = (self.me, mark);
         }

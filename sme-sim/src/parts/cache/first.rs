@@ -81,8 +81,12 @@ impl First {
         }
     }
 
-    pub(super) fn clear(&mut self) {
-        self.ways.fill(NOTHING);
+    /// Empties the set of `line`.
+    pub(super) fn clear_set(&mut self, line: u64) {
+        let start = self.start(line);
+        if let Some(set) = self.ways.get_mut(start..start + self.in_set) {
+            set.fill(NOTHING);
+        }
     }
 
     /// Heap, in bytes.

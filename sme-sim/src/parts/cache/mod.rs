@@ -226,7 +226,11 @@ impl Cache {
 
     /// Drops all lines, dirty or not. Their memory is kept for those that come next.
     pub fn clear(&mut self) {
-        self.first.clear();
+        // The first level holds none that the second does not. It has many sets, and often few
+        // lines.
+        for line in self.tags.lines() {
+            self.first.clear_set(line);
+        }
         self.tags.clear();
         self.records.clear();
     }

@@ -112,6 +112,11 @@ impl Tags {
         self.records.clear();
     }
 
+    /// The held lines, in no order.
+    pub(super) fn lines(&self) -> impl Iterator<Item = u64> {
+        self.lines.iter().copied().filter(|&line| line != EMPTY)
+    }
+
     /// The held lines and their records, set by set, the newest first.
     pub(super) fn held(&self) -> impl Iterator<Item = (u64, u32)> {
         let sets = self.starts.iter().filter(|&&start| start != NO_TAGS);
