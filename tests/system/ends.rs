@@ -273,3 +273,47 @@ fn a_signal_leaves_neither_temporary_files_nor_processes() {
         }
     }
 }
+
+#[test]
+fn calls_that_are_not_supported_return_what_the_limits_say() {
+    let Some(program) = compiled("refused.c") else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("data");
+    let output = run("-n 2", &program, &[file.to_str().unwrap()]);
+    assert!(output.status.success(), "{output:?}");
+    let unsupported = "MPI_ERR_UNSUPPORTED_OPERATION";
+    let expected = [
+        ("MPI_Register_datarep", unsupported),
+        ("MPI_Barrier", unsupported),
+        ("native", "MPI_SUCCESS"),
+        ("internal", "MPI_SUCCESS"),
+        ("external32", "MPI_ERR_UNSUPPORTED_DATAREP"),
+        ("MPI_Win_allocate_shared", "MPI_ERR_RMA_SHARED"),
+        ("MPI_Win_allocate_shared", "MPI_SUCCESS"),
+        ("MPI_Psend_init", "MPI_SUCCESS"),
+        ("MPI_Psend_init", "MPI_ERR_ARG"),
+    ];
+    let returned: Vec<&str> = text(&output.stdout).lines().collect();
+    assert_eq!(
+        returned,
+        expected.map(|(name, class)| format!("{name} {class}"))
+    );
+    let said = text(&output.stderr);
+    assert_eq!(
+        said.matches("MPI_Register_datarep is not supported\n")
+            .count(),
+        1
+    );
+    let limits = include_str!("../../docs/limits.md");
+    for (name, class) in expected {
+        let is_row = |line: &&str| line.starts_with('|') && line.contains(&format!("`{name}`"));
+        let mut rows = limits.lines().filter(is_row);
+        let is_named = class == "MPI_SUCCESS" || class == unsupported;
+        assert!(
+            name == "MPI_Barrier" || rows.any(|row| is_named || row.contains(class)),
+            "{name} {class}"
+        );
+    }
+}
