@@ -201,6 +201,7 @@ impl RowAllocator {
             stride,
             count,
             homes,
+            nodes,
             span,
         };
         self.next = span
@@ -227,6 +228,8 @@ pub(crate) struct Row {
     stride: u32,
     count: u32,
     homes: Homes,
+    /// The number of nodes that have a row in a pool.
+    nodes: u32,
     /// Bytes from one node's row in a pool to the next.
     span: u64,
 }
@@ -271,7 +274,8 @@ impl Row {
                 let of_pool = place.node.checked_sub(first).filter(|&node| node < nodes)?;
                 let slot = u32::try_from(offset.checked_div(self.span)?).ok()?;
                 let node = slot.checked_mul(nodes)?.checked_add(of_pool)?;
-                (node, offset % self.span)
+                // Behind the last one lie other rows.
+                (node < self.nodes).then_some((node, offset % self.span))?
             }
         };
         let index = u32::try_from(within / u64::from(self.stride)).ok()?;
@@ -396,7 +400,10 @@ mod tests {
                     for (index, place) in (0..).zip(row.places(node)) {
                         prop_assert!((nodes..nodes + of_pool).contains(&place.node));
                         prop_assert!(place.offset >= layout.base && place.offset + 8 <= end);
-                        prop_assert_eq!(row.find(place), Some((node, index)));
+                        for (other, row) in rows.iter().enumerate() {
+                            let own = (other == number).then_some((node, index));
+                            prop_assert_eq!(row.find(place), own);
+                        }
                         let line = (place.node, place.offset / u64::from(layout.line_bytes));
                         let owner = lines.entry(line).or_insert((number, node));
                         prop_assert_eq!(*owner, (number, node), "two nodes on a line");

@@ -168,9 +168,10 @@ pub struct ProgramFlags {
     #[arg(long, value_name = "NAME", default_value = "random")]
     pub(super) placement: String,
     /// What a barrier does to memory: barrier (writes caches back and drops all copies), none, or
-    /// writeback-only (keeps the copies)
-    #[arg(long, value_name = "NAME", default_value = "barrier")]
-    pub(super) coherence_point: String,
+    /// writeback-only (keeps the copies) [default: barrier; none on machines whose nodes are
+    /// coherent]
+    #[arg(long, value_name = "NAME")]
+    pub(super) coherence_point: Option<String>,
     /// The piece in which data is spread [default: a line of the caches, so that a thread's data lies
     /// on all nodes; with pages of 4KiB much of it lies on one, and the slowest thread decides]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]

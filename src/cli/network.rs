@@ -30,6 +30,9 @@ const LEAST: u32 = LOAD_UNITS / 1_000;
 /// Bytes of a packet that waits or has been measured.
 const PER_PACKET: f64 = 32.0;
 
+/// Positions of the network that is measured if none is given.
+const POSITIONS: u32 = 64;
+
 /// The flags of `sme network`.
 #[derive(Args, Clone, Debug)]
 pub struct NetworkFlags {
@@ -37,8 +40,9 @@ pub struct NetworkFlags {
     #[command(flatten)]
     machine: MachineFlags,
     /// Network, with all its nodes (e.g. mesh:8x8, torus:4x4x4, fattree:4x3 or dragonfly:2x4x2)
-    #[arg(long, value_name = "SHAPE", default_value = "mesh:8x8")]
-    topology: String,
+    /// [default: the machine's own, of 64 positions]
+    #[arg(long, value_name = "SHAPE")]
+    topology: Option<String>,
     /// Who sends to whom: uniform, transpose, tornado, bit-complement, neighbour; or a list
     #[arg(long, value_name = "NAMES", default_value = "uniform")]
     traffic: String,
@@ -107,10 +111,10 @@ impl NetworkRun {
     /// Reads the flags.
     pub fn read(flags: &NetworkFlags) -> Result<Self, Stop> {
         let machine = Arc::new(args::machine(&flags.machine)?);
-        let topology = read::one(
-            "--topology",
-            read::topologies(&flags.topology, Values::One)?,
-        )?;
+        let topology = match &flags.topology {
+            Some(text) => read::one("--topology", read::topologies(text, Values::One)?)?,
+            None => machine.shape().network.holding(POSITIONS),
+        };
         let phases = Phases {
             warmup: read::time("--warmup", &flags.warmup)?,
             measure: read::time("--measure", &flags.measure)?,
@@ -138,6 +142,10 @@ impl NetworkRun {
         let (fabric, _) = plan.prepare().map_err(|error| match error {
             NetworkError::NoEngines(_) => Stop::flag("--machine", error),
             NetworkError::Traffic(TrafficError::Pattern(_)) => Stop::flag("--traffic", error),
+            _ if flags.topology.is_none() => {
+                let (name, own) = (plan.machine.name(), &plan.topology);
+                Stop::Input(one_line(&format!("{name}, whose network is {own}: {error}")))
+            }
             _ => Stop::Input(one_line(&error.to_string())),
         })?;
         let all = [phases.warmup, phases.measure, phases.drain];

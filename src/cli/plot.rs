@@ -116,6 +116,15 @@ impl PlotRun {
         if flags.files.iter().filter(is_stdin).count() > 1 {
             return Err(Stop::flag("-", "standard input can be read once"));
         }
+        for (number, file) in flags.files.iter().enumerate() {
+            let is_same = |other: &PathBuf| match (other.canonicalize(), file.canonicalize()) {
+                (Ok(other), Ok(file)) => other == file,
+                _ => other == file,
+            };
+            if flags.files[..number].iter().any(is_same) {
+                return Err(Stop::flag(&file.display().to_string(), "is given twice"));
+            }
+        }
         let kind = match flags.output.as_deref() {
             None => Kind::Svg,
             Some(path) if path == Path::new("-") => Kind::Svg,

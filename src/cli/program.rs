@@ -388,7 +388,10 @@ fn programs(flags: &ProgramFlags) -> Result<Vec<Program>, Stop> {
         nodes: most_nodes,
         cores: most_cores,
         mapped: read::name("--memory", &flags.memory)?,
-        point: read::name("--coherence-point", &flags.coherence_point)?,
+        point: match &flags.coherence_point {
+            Some(point) => read::name("--coherence-point", point)?,
+            None => Program::usual_point(&machine),
+        },
         page_bytes: page_bytes.map_err(|error| Stop::flag("--page", error))?,
         checked: flags.stale,
         timeline: flags.timeline.is_some(),

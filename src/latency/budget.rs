@@ -254,7 +254,8 @@ impl Course {
         let span = Span::new(OPERATION, time);
         let place = Place {
             node: self.home.unwrap_or(0),
-            offset: self.line_bytes * (1 + u64::from(time)),
+            // Downwards: some machines fetch ahead of loads that go up.
+            offset: self.line_bytes * u64::from(2 + TIMES - time),
         };
         let route = match self.operation {
             Operation::LineFill => Route::Cached,

@@ -80,6 +80,12 @@ pub enum Unfit {
          but through the engine: use --spread one-node, or --memory engine"
     )]
     LocalSpread,
+    /// Nodes share no memory of their own.
+    #[error(
+        "--memory local is not there: all memory that threads of this machine share is its pool's; \
+         use --memory engine or cached"
+    )]
+    LocalPool,
     /// Local memory has one home.
     #[error(
         "--memory local lies on the threads' node: --homes and --nodes are for the other kinds"
@@ -156,6 +162,9 @@ impl Setting {
         let threads = test.threads.len() as u32;
         let nodes = self.nodes_for(test);
         if self.memory == MemoryKind::Local {
+            if self.machine.shape().pool_devices > 0 {
+                return Err(Unfit::LocalPool);
+            }
             if self.spread == Spread::OnePerNode {
                 return Err(Unfit::LocalSpread);
             }

@@ -207,22 +207,31 @@ impl Outcome {
 
 impl Program {
     /// On `nodes` nodes of `cores` threads each: on the machine's usual network, cached data spread
-    /// line by line over all of them or over the pool, and barriers that are coherence points.
-    /// Loads are not checked, the seed is 1, and one thread of the host simulates it.
+    /// line by line over all of them or over the pool, and barriers that are coherence points where
+    /// [that is needed](Self::usual_point). Loads are not checked, the seed is 1, and one thread of the host simulates it.
     pub fn new(machine: Arc<Machine>, nodes: u32, cores: u32) -> Self {
         Self {
             topology: machine.shape().topology(nodes),
+            point: Self::usual_point(&machine),
             machine,
             memory_nodes: nodes,
             nodes,
             cores,
             mapped: Mapped::Cached,
-            point: CoherencePoint::Barrier,
             page_bytes: 64,
             checked: false,
             timeline: false,
             seed: 1,
             workers: 1,
+        }
+    }
+
+    /// Returns what barriers do to memory unless it is said: all that nodes without coherence need,
+    /// and nothing where nodes are coherent.
+    pub fn usual_point(machine: &Machine) -> CoherencePoint {
+        match machine.shape().coherence {
+            Some(_) => CoherencePoint::None,
+            None => CoherencePoint::Barrier,
         }
     }
 

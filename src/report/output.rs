@@ -376,11 +376,16 @@ fn resolved(path: &Path) -> Option<PathBuf> {
     match Target::of(path) {
         Ok(Target::Device(_)) => None,
         Ok(Target::File(file)) if file.exists() => Some(file),
-        _ => {
-            let directory = directory(path).canonicalize().ok()?;
-            Some(directory.join(path.file_name()?))
-        }
+        // Where a link leads to nothing yet, what it leads to.
+        Ok(Target::File(file)) => in_its_directory(&file),
+        Err(_) => in_its_directory(path),
     }
+}
+
+/// A file that is not there by the full name of its directory.
+fn in_its_directory(file: &Path) -> Option<PathBuf> {
+    let directory = directory(file).canonicalize().ok()?;
+    Some(directory.join(file.file_name()?))
 }
 
 /// The directory `file` is in.

@@ -49,6 +49,9 @@ pub fn read(
                 json_record(text)?
             }
             None => {
+                if text.starts_with('[') {
+                    return Err("begins a list of JSON; write one object per line".to_owned());
+                }
                 let keys = csv_values(text).ok_or("is no CSV header: its quotes do not match")?;
                 let keys: Vec<String> = keys.iter().map(|key| key.trim().to_owned()).collect();
                 check_twice(&keys)?;
@@ -169,11 +172,12 @@ fn csv_record(header: &[String], text: &str) -> Result<Record, String> {
         ));
     }
     let cell = |key: &str, value: &str| match value.trim() {
-        "" => Cell::Absent,
-        // Words that may look like numbers.
+        // Words that may be none, or look like numbers.
         word if ["version", "machine", "machine_hash", "set"].contains(&key) => Cell::text(word),
-        number if is_plain(number) => Cell::Number(number.to_owned()),
-        word => Cell::text(word),
+        "" => Cell::Absent,
+        "true" => Cell::Truth(true),
+        "false" => Cell::Truth(false),
+        word => number(word).map_or_else(|| Cell::text(word), Cell::Number),
     };
     let fields = header.iter().zip(&values);
     Ok(fields
@@ -181,9 +185,24 @@ fn csv_record(header: &[String], text: &str) -> Result<Record, String> {
         .collect())
 }
 
-/// Whether `text` is a number as JSON writes it.
-fn is_plain(text: &str) -> bool {
-    serde_json::from_str::<serde_json::Number>(text).is_ok()
+/// The number in `text` as JSON writes it, if it is one; programs leave digits out that JSON wants
+/// (`.5`, `3.`), or put a sign in front (`+2`).
+fn number(text: &str) -> Option<String> {
+    let is_json = |text: &str| serde_json::from_str::<serde_json::Number>(text).is_ok();
+    if is_json(text) {
+        return Some(text.to_owned());
+    }
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", text.strip_prefix('+').unwrap_or(text)),
+    };
+    if !digits.starts_with(|first: char| first == '.' || first.is_ascii_digit()) || digits == "." {
+        return None;
+    }
+    let begins = if digits.starts_with('.') { "0" } else { "" };
+    let ends = if digits.ends_with('.') { "0" } else { "" };
+    let full = format!("{sign}{begins}{digits}{ends}");
+    is_json(&full).then_some(full)
 }
 
 #[cfg(test)]
@@ -238,6 +257,24 @@ mod tests {
         #[test]
         fn no_text_panics(text in "[-{}\":,a-z0-9.\n eE+\\[\\]]{0,80}") {
             let _ = read_text(&text);
+        }
+    }
+
+    #[test]
+    fn numbers_of_other_programs_are_numbers() {
+        for (text, expected) in [
+            (".5", Some("0.5")),
+            ("-.5", Some("-0.5")),
+            ("3.", Some("3.0")),
+            ("+2", Some("2")),
+            ("+.5e3", Some("0.5e3")),
+            ("1e400", None),
+            (".", None),
+            ("+-2", None),
+            ("0x10", None),
+            ("n/a", None),
+        ] {
+            assert_eq!(number(text).as_deref(), expected, "{text}");
         }
     }
 

@@ -172,3 +172,27 @@ fn run_again<F: Future<Output = ()> + Send + 'static>(
     let report = run.run(1, |_| {}).unwrap_err().to_string();
     assert!(report.contains("last written by node 1 core 0"), "{report}");
 }
+
+/// Nodes that are coherent need no coherence points, and programs have none there unless they are
+/// asked for.
+#[test]
+fn coherent_nodes_need_no_coherence_points() {
+    for (machine, point) in [("xeon-e5-2650", "none"), ("sme-prototype", "barrier")] {
+        let of = |more: &str| {
+            let flags = "fft --log2n 6 --nodes 2 --cores 2 --stale --format json --no-host";
+            let output = sme(&format!("{flags} --machine {machine} {more}"));
+            assert_eq!(output.status.code(), Some(0), "{output:?}");
+            text(&output.stdout).to_owned()
+        };
+        let usual = of("");
+        assert!(
+            usual.contains(&format!("\"coherence_point\":\"{point}\"")),
+            "{usual}"
+        );
+        assert!(
+            usual.contains("\"stale_reads\":0,\"not_written_back\":0,\"correct\":true"),
+            "{usual}"
+        );
+        assert_eq!(usual, of(&format!("--coherence-point {point}")));
+    }
+}

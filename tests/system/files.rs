@@ -507,3 +507,18 @@ fn a_file_that_cannot_be_replaced_is_known_before_the_run() {
         Vec::<String>::new()
     );
 }
+
+/// A link that leads to nothing yet is the file that will be there.
+#[cfg(unix)]
+#[test]
+fn two_results_are_not_written_through_a_link() {
+    let directory = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("rows.csv", directory.path().join("link.csv")).unwrap();
+    let small = "barrier --nodes 2 --cores 1 --episodes 2";
+    let said = refused(
+        directory.path(),
+        &format!("{small} --explain-to rows.csv -o link.csv"),
+    );
+    assert!(said.contains("is the file of"), "{said}");
+    assert!(!directory.path().join("rows.csv").exists());
+}

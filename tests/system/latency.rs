@@ -162,3 +162,29 @@ fn bad_flags_are_refused_in_a_line() {
         assert_eq!(said.lines().count(), 1, "{arguments}: {said}");
     }
 }
+
+/// A load that no cache has finds nothing that was fetched ahead of it: it takes what it takes where
+/// nothing is.
+#[test]
+fn a_miss_is_not_fetched_ahead() {
+    for machine in ["xeon-e5-2650", "opteron-6272"] {
+        let of = |more: &str| {
+            let output = stdout(&format!(
+                "latency --machine {machine} --nodes 2 --format json {more}"
+            ));
+            let rows = output.lines();
+            let rows = rows.map(|line| serde_json::from_str::<Value>(line).unwrap());
+            let rows = rows.filter(|row| {
+                ["load-miss", "line-fill"].contains(&row["operation"].as_str().unwrap())
+            });
+            rows.map(|row| row["total_ns"].as_f64().unwrap())
+                .collect::<Vec<f64>>()
+        };
+        let times = of("");
+        assert_eq!(times, of("--set core.ahead=0"), "{machine}");
+        assert!(
+            times.len() > 1 && times.iter().all(|&ns| ns > 50.0),
+            "{machine}: {times:?}"
+        );
+    }
+}

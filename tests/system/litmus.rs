@@ -377,3 +377,13 @@ fn helps_with_examples() {
     let help = stdout("--help");
     assert!(help.contains("sme litmus litmus/SB.litmus"));
 }
+
+#[test]
+fn a_pool_has_no_local_memory() {
+    let cycle = "--cycle PodWR,Fre,PodWR,Fre --runs 10 --machine cxl-pool";
+    let output = litmus(cycle);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("use --memory engine or cached"), "{said}");
+    stdout(&format!("{cycle} --memory engine"));
+}

@@ -6,6 +6,7 @@
 
 mod command;
 
+mod choice;
 mod cli;
 mod cli_flags;
 mod clocks;

@@ -211,3 +211,21 @@ fn a_window_without_packets_has_no_latencies() {
         assert_eq!(row[format!("latency_{key}_ns")], Value::Null, "{row}");
     }
 }
+
+/// The network is the machine's own unless another is given.
+#[test]
+fn the_network_is_the_machines_own() {
+    let small = "--load 0.1 --warmup 1us --measure 2us --drain 5us --format json";
+    for (machine, network) in [("sme-prototype", "mesh:8x8"), ("exascale", "torus:4x4x4")] {
+        let rows = stdout(&format!("network --machine {machine} {small}"));
+        assert!(
+            rows.contains(&format!("\"topology\":\"{network}\"")),
+            "{rows}"
+        );
+    }
+    let output = sme(&format!("network --machine cxl-pool {small}"));
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    let expected = "cxl-pool, whose network is fattree:64x1: at full load a node injects";
+    assert!(said.contains(expected), "{said}");
+}

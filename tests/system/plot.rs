@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use crate::command::{sme_in, text};
 
 /// Runs a command line that must succeed; what it says on stderr.
-fn done(directory: &Path, arguments: &str) -> String {
+pub fn done(directory: &Path, arguments: &str) -> String {
     let output = sme_in(directory, arguments);
     let said = text(&output.stderr).to_owned();
     assert_eq!(output.status.code(), Some(0), "{arguments}: {said}");
@@ -313,61 +313,6 @@ fn fields_go_where_the_flags_say() {
         has(&svg, "low [µs]") && svg.matches("<rect").count() >= 5,
         "{svg}"
     );
-}
-
-/// Without flags the field along the bottom is an input, not a result, and curves are named by
-/// words that a reader knows.
-#[test]
-fn inputs_are_chosen_before_results() {
-    let directory = tempfile::tempdir().unwrap();
-    let said = |rows: &str, flags: &str| {
-        fs::write(directory.path().join("r.csv"), rows).unwrap();
-        done(directory.path(), &format!("plot r.csv -o r.svg {flags}"))
-    };
-    let sweep = "machine,machine_hash,set,nodes,latency_us,latency_p99_us\n\
-                 m,01,link.wire=1ns,2,1,2\nm,01,link.wire=1ns,4,2,3\n\
-                 m,02,link.wire=9ns,2,3,4\nm,02,link.wire=9ns,4,5,6\n";
-    let chosen = "plotted: latency_us over nodes, a curve for each set\n";
-    assert_eq!(said(sweep, ""), chosen);
-    // Where only settings vary there is a bar for each.
-    assert_eq!(
-        said(sweep, "--where nodes=2"),
-        "plotted: latency_us over set\n"
-    );
-    // A time is an input where each comes with every setting.
-    let delays = "set,delay_us,latency_us\na=1,1,5\na=1,2,6\na=2,1,7\na=2,2,8\n";
-    let chosen = "plotted: latency_us over delay_us, a curve for each set\n";
-    assert_eq!(said(delays, ""), chosen);
-    let network = "traffic,bound_load,zero_load_latency_ns,load,latency_mean_ns\n\
-                   uniform,0.9,5,0.1,6\nuniform,0.9,5,0.2,7\n\
-                   tornado,0.5,4,0.1,8\ntornado,0.5,4,0.2,9\n";
-    let chosen = "plotted: latency_mean_ns over load, a curve for each traffic\n";
-    assert_eq!(said(network, ""), chosen);
-    let messages = "machine,ranks,size_bytes,latency_us\n\
-                    scc,48,8,1\nscc,48,64,2\nmppa256,16,8,3\nmppa256,16,64,4\n";
-    let chosen = "plotted: latency_us over size_bytes, a curve for each machine\n";
-    assert_eq!(said(messages, ""), chosen);
-}
-
-/// Curves that double back on themselves lack a field, which is named.
-#[test]
-fn several_rows_at_one_place_of_a_curve_are_told() {
-    let directory = tempfile::tempdir().unwrap();
-    let rows = "machine,set,nodes,latency_us\nm,,2,1\nm,,4,2\nm,a=1,2,3\nm,a=1,4,4\n";
-    fs::write(directory.path().join("r.csv"), rows).unwrap();
-    let draw = |series: &str| {
-        let flags = format!("--x nodes --y latency_us --series {series}");
-        done(directory.path(), &format!("plot r.csv -o r.svg {flags}"))
-    };
-    let lacks = "warning: several rows of curve m have the same nodes: --series lacks a field, \
-                 such as set\n";
-    assert_eq!(draw("machine"), lacks);
-    assert_eq!(draw("machine,set"), "");
-    // Only the hash tells them apart, or nothing does.
-    let rows = "machine,machine_hash,nodes,latency_us\nm,1,2,1\nm,2,2,2\nn,3,2,1\nn,3,2,2\n";
-    fs::write(directory.path().join("r.csv"), rows).unwrap();
-    assert_eq!(draw("machine"), lacks.replace("as set", "as machine_hash"));
-    assert_eq!(draw("machine --where machine=n"), "");
 }
 
 /// Both ends of a broken picture are noticed by the test above: a bar of errors that is the wrong

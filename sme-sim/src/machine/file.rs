@@ -144,8 +144,10 @@ impl Machine {
     pub fn parse(file: &str, text: &str) -> Result<Self, MachineError> {
         let located = |problem: Problem| located(file, problem);
         let document = Document::parse(text).map_err(located)?;
-        // Checkouts differ in their line ends; the machine does not.
-        let text_hash = Fnv::new().add(text.replace("\r\n", "\n").as_bytes());
+        // Checkouts differ in their line ends, and editors in a mark at the beginning; the machine
+        // does not.
+        let plain = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+        let text_hash = Fnv::new().add(plain.as_bytes());
         Machine::read(document, Vec::new(), text_hash).map_err(located)
     }
 
@@ -311,7 +313,7 @@ impl Machine {
     }
 
     /// Identifies the file's text and the overrides: 16 hexadecimal digits (FNV-1a, 64 bits),
-    /// the same on every host. Line ends do not count.
+    /// the same on every host. Line ends and a byte order mark do not count.
     pub fn hash(&self) -> &str {
         &self.hash
     }

@@ -20,6 +20,24 @@ const HASH: &str = "machine_hash";
 /// traffic.
 const SETTINGS: [&str; 2] = ["machine", "traffic"];
 
+/// Counts that runs come to: they follow from the inputs, as times do.
+const COUNTS: [&str; 14] = [
+    "acquisitions",
+    "across_count",
+    "cache_hits",
+    "displaced",
+    "events",
+    "line_fills",
+    "link_bytes",
+    "messages",
+    "remote_loads",
+    "remote_stores",
+    "second_level_hits",
+    "transfers",
+    "within_count",
+    "write_backs",
+];
+
 /// The fields of a picture, by their places in the table.
 #[derive(Debug)]
 pub struct Chosen {
@@ -33,6 +51,8 @@ pub struct Chosen {
     pub published: Vec<usize>,
     pub panels: Option<usize>,
     pub is_bars: bool,
+    /// The series are parts of one thing, and stand on each other in its bar.
+    pub is_stacked: bool,
     /// The choices that were made here, for stderr; none where the flags name all fields.
     pub told: Option<String>,
 }
@@ -52,7 +72,9 @@ impl Kind {
         let there = || cells().filter(|cell| **cell != Cell::Absent);
         let texts: HashSet<String> = there().map(|cell| cell.to_text()).collect();
         Self {
-            is_numeric: there().next().is_some() && there().all(|cell| cell.is_number()),
+            // A cell that is no number among many that are is a mistake, which is told when it is
+            // drawn.
+            is_numeric: 2 * there().filter(|cell| cell.is_number()).count() > there().count(),
             varies: texts.len() > 1,
             is_zero: texts.iter().all(|text| text.parse() == Ok(0.0)),
             present: there().count(),
@@ -84,8 +106,15 @@ impl Named {
                     .split(',')
                     .map(str::trim)
                     .filter(|name| !name.is_empty());
-                let places = names.map(|name| find(fields, flag, name));
-                places.collect::<Result<Vec<usize>, Stop>>().map(Some)
+                let mut places = Vec::new();
+                for name in names {
+                    let place = find(fields, flag, name)?;
+                    if places.contains(&place) {
+                        return Err(Stop::flag(flag, format!("{name} is given twice")));
+                    }
+                    places.push(place);
+                }
+                Ok(Some(places))
             }
             None => Ok(None),
         };
@@ -124,6 +153,7 @@ impl Chosen {
             published: named.published,
             panels: named.panels,
             is_bars: flags.bars,
+            is_stacked: flags.bars,
             told: None,
         };
         let is_told = given_x.is_none() || given_y.is_none() || given_series.is_none();
@@ -163,7 +193,7 @@ impl Chosen {
         let (Some(part), Some(duration)) = (find("part"), find("duration_ns")) else {
             return false;
         };
-        self.is_bars = true;
+        (self.is_bars, self.is_stacked) = (true, true);
         self.x = find(SOURCE).into_iter().collect();
         self.y = vec![duration];
         if flags.series.is_none() {
@@ -187,7 +217,7 @@ impl Chosen {
         if are_curves || self.errors.is_some() || flags.log.is_some() || kinds[ratio].present == 0 {
             return false;
         }
-        self.is_bars = true;
+        (self.is_bars, self.is_stacked) = (true, true);
         self.x = [Some(id), find(SOURCE)].into_iter().flatten().collect();
         self.y = vec![ratio];
         if flags.series.is_none() {
@@ -212,12 +242,13 @@ impl Chosen {
             words.find(|&field| !kinds[field].is_numeric && table.fields[field] != HASH)
         };
         // A time is a result, unless each comes in several rows, as in a grid of inputs; and so is
-        // a number that follows from the machine or the traffic.
+        // a count, and a number that follows from the machine or the traffic.
         let is_result = |field: usize| {
             let unit = units::words(&table.fields[field]).1;
             let of = |name: &str| table.fields.iter().position(|field| field == name);
             let mut setting = SETTINGS.iter().filter_map(|name| of(name));
             unit.is_some_and(units::is_time) && !is_repeated(table, field)
+                || COUNTS.contains(&table.fields[field].as_str())
                 || setting.any(|of| kinds[of].varies && is_told_by(&table.rows, field, &[of]))
         };
         let mut curves = varying.clone().filter(|&x| has_y(x) && !self.is_bars);
@@ -285,7 +316,8 @@ impl Chosen {
             let is_used = [&self.x, &self.y, &self.published]
                 .iter()
                 .any(|used| used.contains(&field));
-            let is_other = self.panels == Some(field) || kind.is_host;
+            let is_count = COUNTS.contains(&table.fields[field].as_str());
+            let is_other = self.panels == Some(field) || kind.is_host || is_count;
             if is_used || is_other || !kind.varies {
                 continue;
             }
@@ -369,9 +401,10 @@ impl Chosen {
             names.collect::<Vec<_>>().join(", ")
         };
         let (x, y) = (names(&self.x), names(&self.y));
-        let each = match self.is_bars {
-            true => "a part",
-            false => "a curve",
+        let each = match (self.is_bars, self.is_stacked) {
+            (true, true) => "a part",
+            (true, false) => "a bar",
+            (false, _) => "a curve",
         };
         let series = match self.series.is_empty() {
             true => String::new(),

@@ -26,7 +26,7 @@ pub struct Picture {
     kind: Kind,
     /// Rows without a number that they would need.
     pub left_out: usize,
-    /// A curve with several rows at one place, in words.
+    /// A curve with several rows at one place, or a bar of several, in words.
     pub doubled: Option<String>,
 }
 
@@ -331,8 +331,14 @@ fn bars(table: &Table, chosen: &Chosen, flags: &PlotFlags) -> Result<Picture, St
     let mut names_of: Vec<Vec<String>> = Vec::new();
     let mut parts_of: Vec<(usize, Vec<String>)> = Vec::new();
     let mut left_out = 0;
+    let mut doubled = None;
+    // What is no part of one thing has a bar of its own.
+    let named = match chosen.is_stacked {
+        true => chosen.x.clone(),
+        false => [&chosen.x[..], &chosen.series].concat(),
+    };
     for row in &table.rows {
-        let name_of = row.texts(&chosen.x);
+        let name_of = row.texts(&named);
         let place = names_of.iter().position(|known| *known == name_of);
         let mut is_in = false;
         for &field in &chosen.y {
@@ -347,7 +353,7 @@ fn bars(table: &Table, chosen: &Chosen, flags: &PlotFlags) -> Result<Picture, St
             let bar = place.unwrap_or_else(|| match names_of.last() == Some(&name_of) {
                 true => names.len() - 1,
                 false => {
-                    names.push(label(row, &chosen.x));
+                    names.push(label(row, &named));
                     names_of.push(name_of.clone());
                     names.len() - 1
                 }
@@ -370,6 +376,12 @@ fn bars(table: &Table, chosen: &Chosen, flags: &PlotFlags) -> Result<Picture, St
             });
             let lengths = &mut parts[part].lengths;
             lengths.resize(lengths.len().max(bar + 1), 0.0);
+            if lengths[bar] > 0.0 && !chosen.is_stacked {
+                doubled.get_or_insert_with(|| {
+                    let name = &names[bar];
+                    format!("several rows are added up in bar {name}: --x lacks a field")
+                });
+            }
             lengths[bar] += length;
             if names.len() > MAX_BARS || parts.len() > MAX_CURVES {
                 let why = format!("more than {MAX_BARS} bars, or {MAX_CURVES} parts of a bar");
@@ -400,6 +412,6 @@ fn bars(table: &Table, chosen: &Chosen, flags: &PlotFlags) -> Result<Picture, St
             caption: Vec::new(),
         }),
         left_out,
-        doubled: None,
+        doubled,
     })
 }
