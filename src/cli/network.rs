@@ -144,7 +144,9 @@ impl NetworkRun {
             NetworkError::Traffic(TrafficError::Pattern(_)) => Stop::flag("--traffic", error),
             _ if flags.topology.is_none() => {
                 let (name, own) = (plan.machine.name(), &plan.topology);
-                Stop::Input(one_line(&format!("{name}, whose network is {own}: {error}")))
+                Stop::Input(one_line(&format!(
+                    "{name}, whose network is {own}: {error}"
+                )))
             }
             _ => Stop::Input(one_line(&error.to_string())),
         })?;

@@ -86,6 +86,8 @@ struct Ready {
     number: usize,
     arguments: Vec<String>,
     seed: Option<String>,
+    /// The name of its machine in the experiment file, if that has it.
+    machine: Option<String>,
     job: Job,
     /// The file of its rows.
     rows: PathBuf,
@@ -210,7 +212,7 @@ impl RunJob {
             let failed = done.err().map(|stop| self.shown(stop).to_string());
             let before = rows.count();
             let text = fs::read_to_string(&ready.rows).unwrap_or_default();
-            let added = rows.add(&text, id, number);
+            let added = rows.add(&text, id, (number, ready.machine.as_deref()));
             let failed: Option<String> =
                 failed.or_else(|| added.err().map(|reason| format!("a row {reason}")));
             let failed = failed.map(|why| one_line(&why));

@@ -29,6 +29,8 @@ const MAX_NAME: usize = 200;
 pub struct Point {
     words: Vec<String>,
     arguments: Vec<Argument>,
+    /// The name of its machine, if that is one of the experiment file.
+    pub machine: Option<String>,
 }
 
 /// A flag or a positional argument.
@@ -145,6 +147,7 @@ pub fn points(
             points.push(Point {
                 words: words.clone(),
                 arguments,
+                machine: machine_of_file(command, &chosen, machines),
             });
         }
     }
@@ -161,6 +164,23 @@ pub fn points(
         ));
     }
     Ok(points)
+}
+
+/// The machine of the experiment file that these settings name, if it is one.
+fn machine_of_file(
+    command: &Command,
+    settings: &[(&str, &Scalar)],
+    machines: &BTreeMap<String, Variant>,
+) -> Option<String> {
+    let mut names = settings.iter().filter_map(|(flag, value)| {
+        let known = find(command, flag)?;
+        match (use_of(known.get_id().as_str()), value) {
+            (Some(Use::Machine), Scalar::Text(name)) => Some(name.trim()),
+            _ => None,
+        }
+    });
+    let name = names.next().filter(|name| machines.contains_key(*name))?;
+    names.next().is_none().then(|| name.to_owned())
 }
 
 /// The arguments of `sme plot` for these settings.

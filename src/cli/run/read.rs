@@ -207,6 +207,7 @@ impl RunJob {
             number,
             arguments: point.written(),
             seed,
+            machine: point.machine.clone(),
             job,
             rows,
             path,

@@ -1,5 +1,5 @@
 //! The rows of all points of a run as one file. Each has two columns more: the experiment, and
-//! the point in its manifest.
+//! the point in its manifest. A machine of the experiment file has its name there.
 
 use crate::report::Format;
 use crate::report::recognize::csv_values;
@@ -10,6 +10,9 @@ pub const COLUMNS: [&str; 2] = ["experiment_id", POINT];
 
 /// The column with the number of a row's point.
 pub const POINT: &str = "point";
+
+/// The column with the name of a row's machine.
+const MACHINE: &str = "machine";
 
 /// The rows of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,11 +41,17 @@ impl Rows {
     }
 
     /// Adds the rows in `text`, which the command has written in this format, as those of
-    /// `point` of experiment `id`.
+    /// `point` of experiment `id`; if the point's machine is one of the experiment file, with the
+    /// name that it has there.
     ///
     /// # Errors
     /// A line that is no row.
-    pub fn add(&mut self, text: &str, id: &str, point: usize) -> Result<(), String> {
+    pub fn add(
+        &mut self,
+        text: &str,
+        id: &str,
+        (point, machine): (usize, Option<&str>),
+    ) -> Result<(), String> {
         let lines = text.lines().filter(|line| !line.trim().is_empty());
         match self {
             Self::Json(rows) => {
@@ -55,10 +64,14 @@ impl Rows {
                     {
                         return Err(format!("has a key {of} or {at} already"));
                     }
+                    let object = match machine {
+                        Some(name) => named(object, name),
+                        None => object.to_owned(),
+                    };
                     rows.push(format!("{object},\"{of}\":\"{id}\",\"{at}\":{point}}}"));
                 }
             }
-            Self::Csv(columns, rows) => add_csv(columns, rows, lines, id, point)?,
+            Self::Csv(columns, rows) => add_csv(columns, rows, lines, id, (point, machine))?,
         }
         Ok(())
     }
@@ -86,12 +99,28 @@ impl Rows {
     }
 }
 
+/// A row of JSON, without its end, with another name for its machine, if it has one.
+fn named(object: &str, name: &str) -> String {
+    let key = format!("\"{MACHINE}\":");
+    let Some((before, from)) = object.split_once(&key) else {
+        return object.to_owned();
+    };
+    let mut values = serde_json::Deserializer::from_str(from).into_iter::<String>();
+    match values.next() {
+        Some(Ok(_)) => {
+            let after = from.get(values.byte_offset()..).unwrap_or_default();
+            format!("{before}{key}{}{after}", serde_json::Value::from(name))
+        }
+        _ => object.to_owned(),
+    }
+}
+
 fn add_csv<'t>(
     columns: &mut Vec<String>,
     rows: &mut Vec<Vec<String>>,
     mut lines: impl Iterator<Item = &'t str>,
     id: &str,
-    point: usize,
+    (point, machine): (usize, Option<&str>),
 ) -> Result<(), String> {
     let Some(header) = lines.next() else {
         return Ok(());
@@ -101,6 +130,7 @@ fn add_csv<'t>(
     if let Some(name) = header.iter().find(|name| COLUMNS.contains(&name.as_str())) {
         return Err(format!("has a column {name} already"));
     }
+    let named = header.iter().position(|name| name == MACHINE);
     header.extend(COLUMNS.map(String::from));
     let mut place = |name: String| match columns.iter().position(|known| *known == name) {
         Some(place) => place,
@@ -112,7 +142,12 @@ fn add_csv<'t>(
     let places: Vec<usize> = header.into_iter().map(&mut place).collect();
     for line in lines {
         let mut cells = vec![String::new(); columns.len()];
-        let own = values(line)?;
+        let mut own = values(line)?;
+        if let (Some(place), Some(name)) = (named, machine)
+            && let Some(cell) = own.get_mut(place)
+        {
+            *cell = name.to_owned();
+        }
         let own = own.into_iter().chain([id.to_owned(), point.to_string()]);
         for (&place, value) in places.iter().zip(own) {
             cells[place] = value;
@@ -127,11 +162,31 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_machine_of_the_file_has_its_name() {
+        let of = (2, Some("far"));
+        let mut rows = Rows::new(Format::Csv);
+        rows.add("machine,nodes\nideal,4\n", "7f", of).unwrap();
+        rows.add("machine,nodes\nideal,4\n", "7f", (3, None))
+            .unwrap();
+        rows.add("nodes\n4\n", "7f", of).unwrap();
+        let expected = "machine,nodes,experiment_id,point\nfar,4,7f,2\nideal,4,7f,3\n,4,7f,2\n";
+        assert_eq!(rows.text(), expected);
+        let mut rows = Rows::new(Format::Json);
+        let line = "{\"version\":\"1\",\"machine\":\"ideal\",\"set\":\"\"}\n";
+        rows.add(line, "7f", of).unwrap();
+        rows.add("{\"nodes\":4}\n", "7f", of).unwrap();
+        let expected = "{\"version\":\"1\",\"machine\":\"far\",\"set\":\"\",\"experiment_id\":\"7f\",\"point\":2}\n\
+                        {\"nodes\":4,\"experiment_id\":\"7f\",\"point\":2}\n";
+        assert_eq!(rows.text(), expected);
+    }
+
+    #[test]
     fn points_with_more_columns_widen_the_file() {
         let mut rows = Rows::new(Format::Csv);
-        rows.add("nodes,name\n2,\"a,b\"\n4,c\n", "7f", 0).unwrap();
-        rows.add("nodes,extra\n8,1.50\n", "7f", 1).unwrap();
-        rows.add("", "7f", 2).unwrap();
+        rows.add("nodes,name\n2,\"a,b\"\n4,c\n", "7f", (0, None))
+            .unwrap();
+        rows.add("nodes,extra\n8,1.50\n", "7f", (1, None)).unwrap();
+        rows.add("", "7f", (2, None)).unwrap();
         assert_eq!(
             rows.text(),
             "nodes,name,extra,experiment_id,point\n\
@@ -143,14 +198,15 @@ mod tests {
     #[test]
     fn json_stays_as_it_was_written() {
         let mut rows = Rows::new(Format::Json);
-        rows.add("{\"a\":1.500,\"b\":null}\n", "7f", 3).unwrap();
+        rows.add("{\"a\":1.500,\"b\":null}\n", "7f", (3, None))
+            .unwrap();
         let expected = "{\"a\":1.500,\"b\":null,\"experiment_id\":\"7f\",\"point\":3}\n";
         assert_eq!(rows.text(), expected);
-        assert!(rows.add("nonsense", "7f", 4).is_err());
-        assert!(rows.add("{\"point\":1}", "7f", 4).is_err());
+        assert!(rows.add("nonsense", "7f", (4, None)).is_err());
+        assert!(rows.add("{\"point\":1}", "7f", (4, None)).is_err());
         assert!(
             Rows::new(Format::Csv)
-                .add("a,point\n1,2\n", "7f", 4)
+                .add("a,point\n1,2\n", "7f", (4, None))
                 .is_err()
         );
     }
