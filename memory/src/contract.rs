@@ -5,6 +5,11 @@
 //! only after the thread's earlier stores to the coherent memory of its own node and to the node of
 //! the flag, and a `wait` or `wait_all` that has ended is before everything that follows it in the
 //! thread (release and acquire). Atomic operations are both.
+//!
+//! A thread has one operation under way: it awaits each before it begins the next, and awaits
+//! nothing else. On simulated memory it is a fault of the thread if two are polled together, as by
+//! `join!` or `select!`, if one is begun and dropped, or if the program awaits another future that
+//! is not ready at once, such as a channel or a timer of an async runtime.
 
 use std::future::Future;
 

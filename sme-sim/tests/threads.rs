@@ -4,10 +4,11 @@
 // A failure here fails the test.
 #![allow(clippy::unwrap_used)]
 
-use std::future::Future;
-use std::pin::Pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
 
 use proptest::prelude::*;
 use sme_memory::{
@@ -280,6 +281,94 @@ fn what_cannot_be_started_or_joined_is_named() {
         });
         assert!(room.contains("room") || room.contains("threads"), "{room}");
     }
+}
+
+/// Polls `first` and `second` together until both have ended, as `join!` does.
+async fn together(
+    first: impl Future<Output = u64> + Send,
+    second: impl Future<Output = u64> + Send,
+) -> (u64, u64) {
+    let (mut first, mut second) = (pin!(first), pin!(second));
+    let mut values = (None, None);
+    poll_fn(move |context: &mut Context<'_>| {
+        if let (None, Poll::Ready(value)) = (values.0, first.as_mut().poll(context)) {
+            values.0 = Some(value);
+        }
+        if let (None, Poll::Ready(value)) = (values.1, second.as_mut().poll(context)) {
+            values.1 = Some(value);
+        }
+        match values {
+            (Some(first), Some(second)) => Poll::Ready((first, second)),
+            _ => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// How the run of `program` by the last thread of two fails, on a machine of every family.
+fn misuses(program: fn(ThreadMemory) -> Program) -> Vec<String> {
+    let failure = |family: &str| {
+        let mut machines = Machine::builtins().iter();
+        let of_family = machines.find_map(|builtin| {
+            let machine = Machine::builtin(builtin.name).unwrap();
+            (machine.family_name() == family).then_some(machine)
+        });
+        let machine = of_family.unwrap();
+        let shape = machine.shape();
+        let (nodes, threads) = if shape.cores == 1 { (2, 1) } else { (1, 2) };
+        let setup = Setup::new(shape, nodes, threads);
+        let mut machine = machine
+            .build(setup, |memory, node, thread| async move {
+                if node + thread == 1 {
+                    program(memory).await;
+                }
+            })
+            .unwrap();
+        let told = match machine.run(1, |_| {}) {
+            Err(failure @ Failure::Fault { .. }) => failure.to_string(),
+            other => panic!("{family}: {other:?}"),
+        };
+        told.replace(&format!("node {} core {}", nodes - 1, threads - 1), "HERE")
+    };
+    family_names().map(failure).collect()
+}
+
+#[test]
+fn several_operations_at_a_time_are_a_fault_of_the_thread() {
+    let all = misuses(|memory| {
+        Box::pin(async move {
+            let word = |offset| memory.word(place(0, offset), Route::Global);
+            together(memory.load(word(64)), memory.load(word(128))).await;
+        })
+    });
+    let expected = "fault: HERE: a thread has one operation under way: await it before the next";
+    assert!(all.iter().all(|told| told == expected), "{all:?}");
+
+    let dropped = misuses(|memory| {
+        Box::pin(async move {
+            let word = memory.word(place(0, 64), Route::Global);
+            let mut load = pin!(memory.load(word));
+            poll_fn(|context| {
+                let _ = load.as_mut().poll(context);
+                Poll::Ready(())
+            })
+            .await;
+        })
+    });
+    assert!(dropped.iter().all(|told| told == expected), "{dropped:?}");
+}
+
+#[test]
+fn awaiting_what_is_no_operation_is_a_fault_of_the_thread() {
+    let all = misuses(|memory| {
+        Box::pin(async move {
+            memory.fence().await;
+            std::future::pending::<()>().await;
+        })
+    });
+    let expected = "fault: HERE: the program awaits what is no operation of its memory, and would \
+                    wait for ever";
+    assert!(all.iter().all(|told| told == expected), "{all:?}");
 }
 
 /// A join of a thread that never ends is reported as a deadlock.

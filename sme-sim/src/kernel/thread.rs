@@ -14,6 +14,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::thread::LocalKey;
 
+use serde::{Deserialize, Serialize};
+
 /// A place in a program.
 pub type Site = &'static Location<'static>;
 
@@ -38,8 +40,8 @@ pub type Site = &'static Location<'static>;
 ///     assert_eq!(doubled, 8);
 /// };
 /// let mut threads = Threads::new(programs([program]));
-/// let Some(Double(number)) = threads.resume(0, 0) else { panic!("it asks") };
-/// assert_eq!(threads.resume::<Double>(0, 2 * number), None);
+/// let Ok(Some(Double(number))) = threads.resume(0, 0) else { panic!("it asks") };
+/// assert_eq!(threads.resume::<Double>(0, 2 * number), Ok(None));
 /// ```
 pub trait Question: Copy + 'static {
     /// Returns the mailbox in which questions of this type are left for the machine, one for each
@@ -55,15 +57,35 @@ pub trait Question: Copy + 'static {
 
 /// The mailbox in which a program leaves its question, and finds the answer.
 pub struct Mailbox<Q> {
-    question: Cell<Option<Q>>,
+    left: Cell<Left<Q>>,
     answer: Cell<u64>,
+}
+
+/// The questions that a program leaves while it is polled once.
+#[derive(Clone, Copy)]
+enum Left<Q> {
+    None,
+    One(Q),
+    /// More than the machine can answer.
+    Several,
+}
+
+/// A mistake in how a program waits, for which its thread cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum Misuse {
+    /// It began an operation while another was under way, or ended while one was.
+    #[error("a thread has one operation under way: await it before the next")]
+    SeveralOperations,
+    /// It awaits a future that is no operation of the machine.
+    #[error("the program awaits what is no operation of its memory, and would wait for ever")]
+    NoOperation,
 }
 
 impl<Q> Mailbox<Q> {
     /// With nothing in it.
     pub const fn new() -> Self {
         Self {
-            question: Cell::new(None),
+            left: Cell::new(Left::None),
             answer: Cell::new(0),
         }
     }
@@ -97,11 +119,15 @@ impl<Q: Question, F: FnOnce() -> Q + Unpin, T: Answer> Future for Asked<Q, F, T>
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<T> {
         Q::mailbox().with(|mailbox| match self.question.take() {
             Some(question) => {
+                if !matches!(mailbox.left.get(), Left::None) {
+                    mailbox.left.set(Left::Several);
+                    return Poll::Pending;
+                }
                 let question = question();
                 if let Some(answer) = question.in_place() {
                     return Poll::Ready(T::from_mailbox(answer));
                 }
-                mailbox.question.set(Some(question));
+                mailbox.left.set(Left::One(question));
                 Poll::Pending
             }
             None => Poll::Ready(T::from_mailbox(mailbox.answer.get())),
@@ -259,23 +285,29 @@ impl Threads {
     }
 
     /// Hands `answer` to thread `number`; returns what it asks for next, `None` when it has
-    /// finished. A program that suspends itself in any other way than by a memory operation can
-    /// never be woken: that is a mistake in the program, and it counts as finished.
+    /// finished. A thread that misuses its machine is forgotten, too.
+    ///
+    /// # Errors
+    /// [`Misuse`] if it asks for several operations at a time, or suspends itself in any other way
+    /// than by asking for one: then it could never be woken.
     #[inline]
-    pub fn resume<Q: Question>(&mut self, number: usize, answer: u64) -> Option<Q> {
-        let question = Q::mailbox().with(|mailbox| {
+    pub fn resume<Q: Question>(&mut self, number: usize, answer: u64) -> Result<Option<Q>, Misuse> {
+        let next = Q::mailbox().with(|mailbox| {
             mailbox.answer.set(answer);
-            mailbox.question.set(None);
+            mailbox.left.set(Left::None);
             let mut context = Context::from_waker(Waker::noop());
-            match self.poll(number, &mut context) {
-                Poll::Ready(()) => None,
-                Poll::Pending => mailbox.question.take(),
+            let polled = self.poll(number, &mut context);
+            match (polled, mailbox.left.replace(Left::None)) {
+                (Poll::Pending, Left::One(question)) => Ok(Some(question)),
+                (Poll::Ready(()), Left::None) => Ok(None),
+                (Poll::Pending, Left::None) => Err(Misuse::NoOperation),
+                (_, Left::One(_) | Left::Several) => Err(Misuse::SeveralOperations),
             }
         });
-        if question.is_none() {
+        if !matches!(next, Ok(Some(_))) {
             self.forget(number);
         }
-        question
+        next
     }
 
     /// Returns the number of threads.

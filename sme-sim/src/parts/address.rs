@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use sme_memory::{Capability, Place, Route};
 
 use super::line_size::LineSize;
+use crate::kernel::thread::Misuse;
 
 /// The address space through which a machine's programs see its memory.
 pub trait AddressSpace: Send + Sync {
@@ -149,6 +150,8 @@ pub enum FaultReason {
     Foreign,
     /// A network was asked for what it cannot do, or carried what its receiver cannot take.
     Network(NetworkFault),
+    /// The program does not wait as a thread can.
+    Misuse(Misuse),
     /// An entry of a look-up table that leads to nothing.
     Entry {
         /// Its number.
@@ -187,6 +190,7 @@ impl fmt::Display for FaultReason {
             }
             FaultReason::Foreign => "only its node's own cores reach that memory",
             FaultReason::Network(fault) => return fault.fmt(f),
+            FaultReason::Misuse(misuse) => return misuse.fmt(f),
             FaultReason::NoSuchRegister => "no node has such a test-and-set register",
         })
     }

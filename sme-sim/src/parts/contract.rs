@@ -534,10 +534,10 @@ mod tests {
         }]));
         let file = |site: Site| site.file() == file!();
         let loads = threads.resume(0, 0);
-        assert!(matches!(loads, Some(Operation::Load(Word(8), site)) if file(site)));
+        assert!(matches!(loads, Ok(Some(Operation::Load(Word(8), site))) if file(site)));
         let stores = threads.resume(0, 41);
-        assert!(matches!(stores, Some(Operation::Store(Word(16), 42, site)) if file(site)));
-        assert_eq!(threads.resume::<Operation>(0, 0), None);
-        assert_eq!(threads.resume::<Operation>(0, 0), None);
+        assert!(matches!(stores, Ok(Some(Operation::Store(Word(16), 42, site))) if file(site)));
+        assert_eq!(threads.resume::<Operation>(0, 0), Ok(None));
+        assert_eq!(threads.resume::<Operation>(0, 0), Ok(None));
     }
 }

@@ -181,8 +181,12 @@ impl<H: Hardware> Node<H> {
         self.cpu.progress();
         self.cpu.goes_on(thread);
         loop {
-            let Some(operation) = self.cpu.poll(thread) else {
-                return self.ends(thread);
+            let operation = match self.cpu.poll(thread) {
+                Ok(Some(operation)) => operation,
+                Ok(None) => return self.ends(thread),
+                Err(misuse) => {
+                    return self.cpu.refuse(thread, None, FaultReason::Misuse(misuse));
+                }
             };
             match operation {
                 Operation::Mark(mark) => self.cpu.says(thread, mark),

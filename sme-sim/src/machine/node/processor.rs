@@ -9,7 +9,7 @@ use super::Hardware;
 use super::pace::Pace;
 use crate::kernel::queue::EventQueue;
 use crate::kernel::seldom::seldom;
-use crate::kernel::thread::{Programs, Threads};
+use crate::kernel::thread::{Misuse, Programs, Threads};
 use crate::kernel::window::Outbox;
 use crate::observe::failure::Fault;
 use crate::observe::log::Log;
@@ -395,14 +395,16 @@ impl<H: Hardware> Processor<H> {
         self.programs.forget(thread.into());
     }
 
-    pub(super) fn poll(&mut self, thread: u16) -> Option<Operation> {
+    pub(super) fn poll(&mut self, thread: u16) -> Result<Option<Operation>, Misuse> {
         let number = usize::from(thread);
         let state = &mut self.threads[number];
         if let Operation::Get(..) = state.operation {
             swap_block(self.block_of(number));
         }
         let state = &mut self.threads[number];
-        let operation = self.programs.resume(number, state.answer)?;
+        let Some(operation) = self.programs.resume(number, state.answer)? else {
+            return Ok(None);
+        };
         if let Operation::Put(..) = operation {
             swap_block(self.block_of(number));
         }
@@ -420,7 +422,7 @@ impl<H: Hardware> Processor<H> {
                 seldom(|| log.asked(self.now, thread, &operation));
             }
         }
-        Some(operation)
+        Ok(Some(operation))
     }
 
     pub(super) fn says(&mut self, thread: u16, mark: Said) {

@@ -26,9 +26,9 @@ use super::watched::Watched;
 use super::way::{LinkCredit, Outputs, Way};
 use crate::families::sme::engine::Input;
 use crate::families::sme::engine::waves::Tap;
-use crate::kernel::thread::{Programs, Threads};
+use crate::kernel::thread::{Misuse, Programs, Threads};
 use crate::kernel::window::{self, Inbox, NoTask, Outbox};
-use crate::parts::address::AddressSpace;
+use crate::parts::address::{AddressSpace, FaultReason};
 use crate::parts::cache::ahead::Hits;
 use crate::parts::contract::{self, Mark, Operation};
 use crate::parts::line::Bytes;
@@ -255,8 +255,10 @@ impl Node {
     fn run(&mut self, core: u16) {
         loop {
             let (operation, ahead, hits) = self.poll(core);
-            let Some(operation) = operation else {
-                return self.ends(core);
+            let operation = match operation {
+                Ok(Some(operation)) => operation,
+                Ok(None) => return self.ends(core),
+                Err(misuse) => return self.stops(core, None, FaultReason::Misuse(misuse)),
             };
             if let Operation::Spawn(_) = operation {
                 self.takes_start(core);
@@ -286,7 +288,7 @@ impl Node {
     /// The next request of the thread of `core`, how far it has run ahead until then, and with how
     /// many hits in its caches.
     #[inline]
-    fn poll(&mut self, core: u16) -> (Option<Operation>, Time, Hits) {
+    fn poll(&mut self, core: u16) -> (Result<Option<Operation>, Misuse>, Time, Hits) {
         let number = usize::from(core);
         let answer = self.cores[core].answer;
         let ahead = self.caches.as_mut().and_then(|caches| caches.take(core));
