@@ -53,6 +53,12 @@ pub enum ArrayError {
         /// Bytes of it that there are.
         available: u64,
     },
+    /// This computer has no memory for the table of an array's granules.
+    #[error("{granules} granules of an array: this computer has no memory for their table")]
+    Table {
+        /// The granules of the array.
+        granules: u64,
+    },
 }
 
 /// The nodes' shared partitions, as far as they have not been handed out.
@@ -130,31 +136,54 @@ impl Pool {
         Ok(offset)
     }
 
-    /// An array of `words` words.
+    /// An array of `words` words. If there is an error the pool is as it was.
     ///
     /// # Errors
-    /// [`ArrayError::Full`] if a node has no room for its part.
+    /// [`ArrayError::Full`] if a node has no room for its part; [`ArrayError::Table`] if this computer
+    /// has none for the table of its granules.
     pub fn array(&mut self, words: u64, placement: Placement) -> Result<Array, ArrayError> {
-        let granules = (words * WORD_BYTES).div_ceil(self.granule_bytes);
+        // Fewer than its words, as a granule has several.
+        let granules = words.div_ceil(self.granule_bytes / WORD_BYTES);
         let nodes = self.next.len() as u64;
-        let homes = (0..granules).map(|granule| match placement {
-            Placement::Block => granule * nodes / granules,
-            Placement::Random => granule % nodes,
-        });
-        let mut places = Vec::with_capacity(granules as usize);
-        for node in homes {
-            let next = &mut self.next[node as usize];
-            let offset = *next;
-            let needed = offset + self.granule_bytes;
-            if needed > self.available {
+        // The granules on the nodes before `node`: at most all, so that 64 bits hold them.
+        let before = |node: u64| {
+            let product = u128::from(node) * u128::from(granules);
+            product.div_ceil(u128::from(nodes)) as u64
+        };
+        let share = |node: u64| match placement {
+            Placement::Block => before(node + 1) - before(node),
+            Placement::Random => granules / nodes + u64::from(node < granules % nodes),
+        };
+        for (node, &next) in self.next.iter().enumerate() {
+            let bytes = share(node as u64).checked_mul(self.granule_bytes);
+            let needed = bytes.and_then(|bytes| bytes.checked_add(next));
+            let needed = needed.unwrap_or(u64::MAX);
+            // A node that has no part of it may be full.
+            if share(node as u64) > 0 && needed > self.available {
                 return Err(ArrayError::Full {
                     needed,
                     available: self.available,
                 });
             }
-            *next = needed;
-            let node = self.first + node as u32;
-            places.push(Place { node, offset });
+        }
+        let mut places = Vec::new();
+        let length = usize::try_from(granules).map_err(|_| ArrayError::Table { granules })?;
+        let room = places.try_reserve_exact(length);
+        room.map_err(|_| ArrayError::Table { granules })?;
+        let mut take = |node: u64| {
+            let next = &mut self.next[node as usize];
+            places.push(Place {
+                node: self.first + node as u32,
+                offset: *next,
+            });
+            *next += self.granule_bytes;
+        };
+        match placement {
+            Placement::Block => {
+                let homes = (0..nodes).flat_map(|node| (0..share(node)).map(move |_| node));
+                homes.for_each(&mut take);
+            }
+            Placement::Random => (0..granules).for_each(|granule| take(granule % nodes)),
         }
         if placement == Placement::Random {
             for last in (1..places.len()).rev() {
@@ -273,6 +302,31 @@ mod tests {
             let taken: HashSet<u64> = (0..256).map(set).collect();
             // Of 512 sets, 256 balls hit 200 on average.
             assert!(taken.len() > 170, "{} sets from line {row}", taken.len());
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_takes_nothing_from_the_pool() {
+        for placement in [Placement::Block, Placement::Random] {
+            let mut pool = Pool::new(3, (0, 1024), 128, 7).expect("a pool");
+            for (words, needed) in [
+                (1 << 61, 1 << 63),
+                (u64::MAX, u64::MAX),
+                (1 << 40, (1 << 43) / 3 + 128),
+                (3 * 128 + 1, 1152),
+            ] {
+                let refused = pool.array(words, placement).map(|array| array.words());
+                let Err(ArrayError::Full {
+                    needed: told,
+                    available: 1024,
+                }) = refused
+                else {
+                    panic!("{words} words: {refused:?}");
+                };
+                assert!(told <= needed && told > 1024, "{words} words: {told}");
+            }
+            let whole = pool.array(3 * 128, placement).expect("all is free");
+            assert_eq!(whole.words(), 3 * 128);
         }
     }
 
