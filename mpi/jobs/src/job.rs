@@ -2,6 +2,8 @@
 
 mod error;
 mod managed;
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Reverse;
 use std::future::Future;
@@ -194,7 +196,7 @@ impl Job {
         }
         let reach_others = self.machine.capabilities().has(Capability::Remote);
         match reach_others {
-            true => self.machine.shape().cores.min(self.ranks),
+            true => self.machine.shape().cores.min(self.ranks).max(1),
             false => 1,
         }
     }
@@ -252,10 +254,24 @@ impl Job {
         }
     }
 
+    /// Returns whether the machine has a core for each rank.
+    fn check_ranks(&self) -> Result<(), Error> {
+        let (ranks, most) = (self.ranks, Self::most_ranks(&self.machine));
+        match (1..=most).contains(&ranks) {
+            true => Ok(()),
+            false => Err(Error::Ranks {
+                ranks,
+                most,
+                machine: self.machine.name().to_owned(),
+            }),
+        }
+    }
+
     /// Returns whether the machine can run it.
     ///
     /// # Errors
-    /// [`Error`]
+    /// [`Error`]: [`Error::Ranks`] if there are no ranks, or more than
+    /// [the machine has cores for](Self::most_ranks).
     pub fn check(&self) -> Result<(), Error> {
         let shape = self.machine.shape();
         let bytes = shape.buffer_bytes;
@@ -273,13 +289,15 @@ impl Job {
             Library::Queues => {
                 let needs = [Capability::Network, Capability::Threads, Capability::Timer];
                 let needs = Capabilities::of(&needs).without(Capability::Remote);
-                return Ok(self.machine.suffices("channel queues", needs)?);
+                self.machine.suffices("channel queues", needs)?;
+                return self.check_ranks();
             }
             library if bytes == 0 => return Err(Error::NoBuffers(library, name())),
             _ => &[Capability::Tagged, Capability::AnyFlag, Capability::Timer],
         };
         self.machine
             .suffices("a message library", Capabilities::of(needs))?;
+        self.check_ranks()?;
         if self.library == Library::Rcce {
             return Ok(rcce::check(self.ranks, bytes)?);
         }
@@ -503,6 +521,7 @@ impl Job {
     ///
     /// # Errors
     /// [`Error`]: that of the lowest rank whose program ends with one, else that of the simulation.
+    /// [`Error::NotMpi`] if the job's library is not MPI.
     pub fn run_mpi<F, E>(
         &self,
         observe: Observe,
@@ -512,6 +531,9 @@ impl Job {
         F: Future<Output = Result<(), E>> + Send + 'static,
         E: Into<Error> + Send,
     {
+        if !self.library.is_mpi() {
+            return Err(Error::NotMpi(self.library));
+        }
         self.run(observe, |memory, rank| {
             let (job, program) = (self.clone(), program.clone());
             async move {

@@ -19,6 +19,19 @@ pub enum Error {
     /// The machine cannot do what the library needs.
     #[error(transparent)]
     Lacks(#[from] Lacks),
+    /// The machine does not have a core for each rank, or there is no rank.
+    #[error("{ranks} ranks: a job on machine {machine} has 1 to {most}")]
+    Ranks {
+        /// The ranks asked for.
+        ranks: u32,
+        /// The most that there can be.
+        most: u32,
+        /// The machine.
+        machine: String,
+    },
+    /// The library does not have MPI's calls, which the program makes.
+    #[error("channel {0} has no MPI calls: choose another, or what Library::of_mpi returns")]
+    NotMpi(Library),
     /// The machine has no message passing buffers.
     #[error("{0} needs message passing buffers, which machine {1} does not have")]
     NoBuffers(Library, String),

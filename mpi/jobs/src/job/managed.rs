@@ -104,6 +104,7 @@ impl Job {
         if is_cluster && shape.pool_devices > 0 {
             return Err(Error::PoolOnly(self.library, name()));
         }
+        self.check_ranks()?;
         let Some(board) = self.manager_board() else {
             return Err(Error::NoManager(name()));
         };
