@@ -74,7 +74,7 @@ impl<C: Channel> Server<'_, C> {
             object.map(|own| std::mem::take(&mut own.attributes))
         };
         self.deletes(own, &attached.unwrap_or_default()).await?;
-        self.mpi.finalize().await?;
+        self.mpi.finishes().await?;
         self.rank.objects.lock().is_finalized = true;
         self.rank.program.is_finalized();
         SUCCESS

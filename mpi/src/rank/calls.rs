@@ -15,6 +15,8 @@ use crate::processor::{Clock, Processor, Work};
 pub(super) struct Calls {
     /// Whether the rank is inside a call.
     is_inside: AtomicBool,
+    /// Whether the rank has finalized: it makes no call from then on.
+    is_over: AtomicBool,
     /// Whether calls are left late: see [`Mpi::leave_late`].
     is_late: AtomicBool,
     /// Whether the work of entering the next call has been done.
@@ -39,13 +41,18 @@ impl<C: Channel> Mpi<C> {
     /// Enters a call.
     ///
     /// # Errors
-    /// Another call of the rank is under way.
+    /// Another call of the rank is under way, or the rank has [finalized](Mpi::finalize).
     pub(crate) async fn enter(
         &self,
         call: &'static str,
         peer: Option<u32>,
         bytes: u64,
     ) -> Result<Entered<'_>, MpiError> {
+        if self.calls.is_over.load(Ordering::Relaxed) {
+            let text = "MPI_Finalize has been called before";
+            let fault = Fault::new(ErrorClass::Other, "call", text);
+            return Err(fault.at(self.device.rank(), call));
+        }
         if self.calls.is_inside.swap(true, Ordering::Relaxed) {
             let text =
                 "another call of this rank is under way: futures of one rank cannot be joined";
@@ -63,6 +70,11 @@ impl<C: Channel> Mpi<C> {
             self.device.owe(Work::Call, 1);
         }
         Ok(entered)
+    }
+
+    /// From now on the rank can enter calls only if it has not finalized.
+    pub(super) fn set_over(&self, is_over: bool) {
+        self.calls.is_over.store(is_over, Ordering::Relaxed);
     }
 
     /// Leaves a call; the work that it has done is charged.

@@ -18,12 +18,24 @@ impl<C: Channel> Mpi<C> {
     }
 
     /// Ends the rank's part when all ranks do (MPI_Finalize). Messages that were sent and not
-    /// waited for have left.
+    /// waited for have left. From then on every call is an error, also this one.
     ///
     /// # Errors
-    /// [`ErrorClass::Other`] if a message of a collective call is left that this rank did not make.
+    /// [`ErrorClass::Other`] if a message of a collective call is left that this rank did not make, or
+    /// if the rank has finalized before.
     #[track_caller]
     pub fn finalize(&self) -> impl Future<Output = Result<(), MpiError>> + Send {
+        let finishes = self.finishes();
+        async move {
+            finishes.await?;
+            self.set_over(true);
+            Ok(())
+        }
+    }
+
+    /// The same, and calls can follow: who calls it says which.
+    #[track_caller]
+    pub(crate) fn finishes(&self) -> impl Future<Output = Result<(), MpiError>> + Send {
         let site = Location::caller();
         async move {
             let entered = self.enter("MPI_Finalize", None, 0).await?;

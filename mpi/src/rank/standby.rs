@@ -126,6 +126,7 @@ impl<C: Channel> Mpi<C> {
                 // Nothing that the process before it has left matches messages of this one.
                 let own = super::alone(self.device.rank(), fresh(&self.device));
                 *self.worlds.write() = Worlds::alone(world, own);
+                self.set_over(false);
                 // The process before it may have left its own room behind.
                 self.device.detach();
                 let work = [(Work::Fork, 1), (Work::Exec, 1)];

@@ -40,6 +40,31 @@ fn calls_overlap() {
     }
 }
 
+/// A rank that has finalized makes no call, nor does it finalize again.
+#[test]
+fn calls_after_the_end_are_errors() {
+    let ended = run(2, SMALL, |wire| async move {
+        let mpi = Mpi::new(wire);
+        mpi.finalize().await?;
+        let told = [mpi.world().barrier().await, mpi.finalize().await];
+        Ok::<_, MpiError>(told.map(|ended| ended.map_err(|error| error.to_string())))
+    });
+    for (rank, told) in ended.unwrap().into_iter().enumerate() {
+        let told = told.unwrap();
+        for (ended, call) in told.iter().zip(["MPI_Barrier", "MPI_Finalize"]) {
+            let text = ended.as_ref().unwrap_err();
+            assert!(
+                text.contains("MPI_Finalize has been called before"),
+                "{text}"
+            );
+            assert!(
+                text.contains(call) && text.contains(&format!("rank {rank}")),
+                "{text}"
+            );
+        }
+    }
+}
+
 /// Ranks that make different calls, or name different roots, are told so.
 #[test]
 fn calls_that_do_not_match_are_errors() {
