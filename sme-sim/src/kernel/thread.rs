@@ -91,6 +91,14 @@ impl<Q> Mailbox<Q> {
     }
 }
 
+impl<Q> Mailbox<Q> {
+    /// Swaps the contents of two mailboxes.
+    pub fn swap(&self, other: &Self) {
+        self.left.swap(&other.left);
+        self.answer.swap(&other.answer);
+    }
+}
+
 impl<Q> Default for Mailbox<Q> {
     fn default() -> Self {
         Self::new()

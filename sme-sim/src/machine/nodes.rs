@@ -24,7 +24,7 @@ use crate::observe::timeline::{Arrow, Timeline, TooManyNodes, Wait};
 use crate::observe::traffic::{CacheTraffic, LinkLoad, Traffic};
 use crate::observe::unwritten::{Dirty, Unwritten};
 use crate::parts::address::Space;
-use crate::parts::contract;
+use crate::parts::contract::Aside;
 use crate::time::Time;
 
 /// Simulated time after which the checker of loads is told what has happened meanwhile: short, since
@@ -248,8 +248,8 @@ impl<N: Inhabited> System for Nodes<N> {
         workers: usize,
         watch: &mut dyn FnMut(Progress),
     ) -> Result<(), Failure> {
-        // Drop what a run that panicked on this thread of the host has left there.
-        drop(contract::take_back());
+        // A program of another run may have begun this one.
+        let _aside = Aside::set();
         let last = self.advance(peers, workers, watch)?;
         self.tell_observers();
         let mut own = Figures::default();

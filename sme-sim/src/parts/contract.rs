@@ -4,6 +4,7 @@
 //! A machine performs those of the capabilities that it has. The program performs hits in its
 //! core's private caches itself, without asking ([`lend`]).
 
+mod aside;
 mod calls;
 mod messages;
 mod network;
@@ -21,6 +22,7 @@ use sme_memory::{
     TestAndSet, ThreadId, Until, Word,
 };
 
+pub use aside::Aside;
 pub use calls::{Call, Toward};
 pub use messages::{NONE_FOUND, Near, swap_block};
 pub use network::{NetworkCall, take_network_call};

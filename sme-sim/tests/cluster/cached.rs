@@ -55,6 +55,44 @@ fn reads(flush: bool) -> Vec<u64> {
     seen(&log)
 }
 
+/// Returns what a thread sees that loads and stores in its caches, when it ends, and the traffic of its
+/// caches; if it `nests`, it simulates another machine in the midst of that.
+fn beside_another_run(nests: bool) -> (Vec<u64>, sme_sim::time::Time, CacheTraffic) {
+    let log = Seen::default();
+    let kept = Arc::clone(&log);
+    let machine = cluster(setup("mesh:2x1", 2, 1), move |memory, node, _| -> Program {
+        let log = Arc::clone(&kept);
+        if node != 0 {
+            return nothing();
+        }
+        Box::pin(async move {
+            let words = [128, 136].map(|offset| cached(&memory, place(1, offset)));
+            for turn in 0..4 {
+                if turn == 2 && nests {
+                    let (seen, ..) = beside_another_run(false);
+                    assert_eq!(seen, [0, 1, 2, 3]);
+                }
+                memory.store(words[0], turn).await;
+                memory.store(words[1], turn).await;
+                let value = memory.load(words[0]).await;
+                log.lock().unwrap().push(value);
+                // From here on words are used in the cache, in place.
+                memory.fence().await;
+            }
+        })
+    });
+    let mut machine = machine.unwrap();
+    machine.run(1, |_| {}).unwrap();
+    (seen(&log), machine.end(), machine.cache_traffic())
+}
+
+#[test]
+fn a_program_may_simulate_another_machine() {
+    let alone = beside_another_run(false);
+    assert_eq!(alone.0, [0, 1, 2, 3]);
+    assert_eq!(beside_another_run(true), alone);
+}
+
 #[test]
 fn a_copy_is_stale_until_it_is_flushed() {
     assert_eq!(reads(false), [0, 0, 0]);

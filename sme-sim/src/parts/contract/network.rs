@@ -37,6 +37,11 @@ pub fn take_network_call() -> Option<NetworkCall> {
     CALL.take()
 }
 
+/// Swaps the call in the place of this thread of the host with `call`.
+pub(super) fn swap_call(call: &mut Option<NetworkCall>) {
+    *call = CALL.replace(call.take());
+}
+
 fn call(call: NetworkCall) -> impl Future<Output = ()> + Send {
     ask(move || {
         CALL.set(Some(call));
