@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sme_memory::{Capability, Register};
 
-use super::access::{At, Sends};
+use super::access::Sends;
 use super::contents::Contents;
 use super::islands::Islands;
 use super::layout::Chip;
@@ -32,6 +32,7 @@ use crate::parts::line::Bytes;
 use crate::time::Time;
 
 use super::space::SccSpace;
+use super::way::At;
 
 pub(super) type Cpu = Processor<Core>;
 

@@ -7,8 +7,8 @@
 //! * `mesh`: what cores share: links, ports of buffers, controllers.
 //! * `contents`: what the memory of a core holds.
 //! * `core`: a core and how its operations begin; `store`, `spin`, `transfer`: stores and flushes, reads
-//!   and waits, copies of blocks; `access`: what leaves the core; `registers`: test-and-set registers and
-//!   tables as addresses.
+//!   and waits, copies of blocks; `access`: what leaves the core, and `way`: where to; `registers`:
+//!   test-and-set registers and tables as addresses.
 //! * `islands`: clocks of tiles, voltages of islands; `power`: what they take; `tune`: commands to
 //!   them, and energy.
 //!
@@ -30,6 +30,7 @@ mod spin;
 mod store;
 mod transfer;
 mod tune;
+mod way;
 
 use std::sync::Arc;
 

@@ -2,9 +2,10 @@
 //! cores. They have addresses, as memory has: a load of a test-and-set register returns 1 to the one that
 //! takes it, a store releases it, and a store to a table changes where its core's addresses go.
 
-use super::access::{At, Sends};
+use super::access::Sends;
 use super::core::{Core, Cpu};
 use super::lut::{ENTRIES, Target};
+use super::way::At;
 use crate::machine::node::Waiting;
 use crate::parts::address::FaultReason;
 use crate::parts::line::Bytes;

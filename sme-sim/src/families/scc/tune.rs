@@ -11,11 +11,12 @@ use std::sync::atomic::Ordering;
 
 use sme_memory::{LEAST_DIVIDER, MOST_DIVIDER, Refused};
 
-use super::access::{At, Sends};
+use super::access::Sends;
 use super::core::{Core, Cpu, Later};
 use super::islands::is_voltage;
 use super::layout::Chip;
 use super::spec::SccSpec;
+use super::way::At;
 use crate::machine::node::Waiting;
 use crate::observe::energy::{Change, Energy};
 use crate::parts::address::FaultReason;
