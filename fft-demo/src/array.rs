@@ -139,8 +139,8 @@ impl Pool {
     /// An array of `words` words. If there is an error the pool is as it was.
     ///
     /// # Errors
-    /// [`ArrayError::Full`] if a node has no room for its part; [`ArrayError::Table`] if this computer
-    /// has none for the table of its granules.
+    /// [`ArrayError::Full`] if a node has no room for its part; [`ArrayError::Table`] if this
+    /// computer has none for the table of its granules.
     pub fn array(&mut self, words: u64, placement: Placement) -> Result<Array, ArrayError> {
         // Fewer than its words, as a granule has several.
         let granules = words.div_ceil(self.granule_bytes / WORD_BYTES);

@@ -124,7 +124,7 @@ pub struct ExtrapolateFlags {
         requires = "against_simulation"
     )]
     large_episodes: String,
-    /// Draw formula and simulation as SVG [default: results/extrapolate.svg]
+    /// Draw formula and simulation (--against-simulation) as SVG [default: results/extrapolate.svg]
     #[arg(long, value_name = "FILE", requires = "against_simulation")]
     plot: Option<PathBuf>,
     /// Write the coefficients and every line's R^2; rows as CSV or JSON, by FILE's ending

@@ -193,7 +193,7 @@ pub struct ProgramFlags {
     /// not is told below the table; with json and csv on stderr
     #[arg(long)]
     pub(super) stale: bool,
-    /// Write a row for every stale load: CSV, or JSON lines if FILE ends in .json or .jsonl
+    /// Write a row for every stale load (--stale): CSV, or JSON lines if FILE ends in .json or .jsonl
     #[arg(long, value_name = "FILE", requires = "stale", help_heading = "Output")]
     pub(super) stale_list: Option<PathBuf>,
     /// Write a trace of all threads for ui.perfetto.dev: what each did and when, its phases,

@@ -208,7 +208,8 @@ impl Outcome {
 impl Program {
     /// On `nodes` nodes of `cores` threads each: on the machine's usual network, cached data spread
     /// line by line over all of them or over the pool, and barriers that are coherence points where
-    /// [that is needed](Self::usual_point). Loads are not checked, the seed is 1, and one thread of the host simulates it.
+    /// [that is needed](Self::usual_point). Loads are not checked, the seed is 1, and one thread of
+    /// the host simulates it.
     pub fn new(machine: Arc<Machine>, nodes: u32, cores: u32) -> Self {
         Self {
             topology: machine.shape().topology(nodes),

@@ -163,8 +163,8 @@ fn bad_flags_are_refused_in_a_line() {
     }
 }
 
-/// A load that no cache has finds nothing that was fetched ahead of it: it takes what it takes where
-/// nothing is.
+/// A load that no cache has finds nothing that was fetched ahead of it: it takes what it takes
+/// where nothing is.
 #[test]
 fn a_miss_is_not_fetched_ahead() {
     for machine in ["xeon-e5-2650", "opteron-6272"] {

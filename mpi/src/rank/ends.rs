@@ -21,8 +21,8 @@ impl<C: Channel> Mpi<C> {
     /// waited for have left. From then on every call is an error, also this one.
     ///
     /// # Errors
-    /// [`ErrorClass::Other`] if a message of a collective call is left that this rank did not make, or
-    /// if the rank has finalized before.
+    /// [`ErrorClass::Other`] if a message of a collective call is left that this rank did not make,
+    /// or if the rank has finalized before.
     #[track_caller]
     pub fn finalize(&self) -> impl Future<Output = Result<(), MpiError>> + Send {
         let finishes = self.finishes();

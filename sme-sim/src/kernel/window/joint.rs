@@ -49,8 +49,8 @@ impl<N: Node> Joint<N> {
 /// The node that is next to do something: the first of all nodes in the order of time, the lowest at
 /// equal times.
 ///
-/// The times of the nodes stand in groups. Above them stand the first of each group, in groups again,
-/// up to a single one: there are few steps to that, and none of them branches.
+/// The times of the nodes stand in groups. Above them stand the first of each group, in groups
+/// again, up to a single one: there are few steps to that, and none of them branches.
 #[derive(Debug)]
 struct Order {
     levels: Vec<Vec<Group>>,

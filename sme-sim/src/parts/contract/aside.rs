@@ -1,6 +1,6 @@
-//! Runs within runs: a program may simulate another machine while it is polled. All that passes between
-//! a program and its machine beside their calls lies in places of the host's thread, and is set aside
-//! meanwhile.
+//! Runs within runs: a program may simulate another machine while it is polled. All that passes
+//! between a program and its machine beside their calls lies in places of the host's thread, and is
+//! set aside meanwhile.
 
 use super::messages::swap_block;
 use super::network::{NetworkCall, swap_call};
