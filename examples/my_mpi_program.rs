@@ -6,9 +6,8 @@
 
 use std::error::Error;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use parking_lot::Mutex;
 use sme::messages::job::{Job, Library, Observe};
 use sme::mpi::channel::Channel;
 use sme::mpi::error::MpiError;
@@ -64,12 +63,13 @@ fn compare() -> Result<(), Box<dyn Error>> {
             async move {
                 let said = rod(&mpi).await?;
                 if mpi.world().rank() == 0 {
-                    *hears.lock() = said;
+                    *hears.lock().unwrap_or_else(PoisonError::into_inner) = said;
                 }
                 mpi.finalize().await
             }
         })?;
-        println!("{machine}, {library}: {}", told.lock());
+        let said = told.lock().unwrap_or_else(PoisonError::into_inner);
+        println!("{machine}, {library}: {said}");
     }
     Ok(())
 }

@@ -103,6 +103,19 @@ fn my_barrier() {
     assert!(source.lines().count() < 60);
 }
 
+/// Users copy them into a crate of their own, which depends on this one.
+#[test]
+fn examples_for_users_need_no_other_crate() {
+    for name in ["hand_over", "my_barrier", "my_mpi_program", "my_program"] {
+        let source = fs::read_to_string(format!("examples/{name}.rs")).unwrap();
+        let uses = source.lines().filter_map(|line| line.strip_prefix("use "));
+        let others: Vec<&str> = uses
+            .filter(|path| !["std::", "sme::"].iter().any(|own| path.starts_with(own)))
+            .collect();
+        assert!(others.is_empty(), "{name}: {others:?}");
+    }
+}
+
 #[test]
 fn my_mpi_program() {
     is_as_pinned("my_mpi_program");
