@@ -67,6 +67,10 @@ class Failed(RuntimeError):
         super().__init__(message)
         self.table = table
 
+    def __reduce__(self) -> tuple[type[Failed], tuple[str, Table]]:
+        """Lets it be copied and pickled, and so be raised by a process of workers."""
+        return type(self), (str(self), self.table)
+
 
 def run(command: Union[str, Sequence[str]], /, *words: _Scalar, **flags: Flag) -> Table:
     """Runs any command that has rows: ``run("mpi pingpong", machine="scc", sizes=8)``.

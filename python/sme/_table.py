@@ -54,6 +54,17 @@ class Table:
         """Names and types of the columns as a capsule, for libraries."""
         return self._schema()
 
+    def __copy__(self) -> Table:
+        """The table itself, as it never changes."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Table:
+        return self
+
+    def __reduce__(self) -> tuple[Callable[..., Table], tuple[pyarrow.Table]]:
+        """Lets it be pickled as a table of pyarrow, which must be installed on both sides."""
+        return _of_pyarrow, (self.to_pyarrow(),)
+
     def to_pyarrow(self) -> pyarrow.Table:
         """As a table of pyarrow, which must be installed."""
         import pyarrow
@@ -76,3 +87,8 @@ class Table:
         import polars
 
         return polars.DataFrame(self)
+
+
+def _of_pyarrow(table: pyarrow.Table) -> Table:
+    names = list(table.column_names)
+    return Table(names, len(table), table.__arrow_c_stream__, table.schema.__arrow_c_schema__)

@@ -1,7 +1,9 @@
 """A table is read by pyarrow, polars and pandas where it is, whatever its columns hold."""
 
+import copy
 import gc
 import json
+import pickle
 import random
 import unittest
 from pathlib import Path
@@ -56,6 +58,19 @@ class Arrow(unittest.TestCase):
                 table.validate(full=True)
                 self.assertEqual(table.schema.types, [kind for _, kind in KINDS.values()])
                 self.assertEqual(table.to_pylist(), rows)
+
+    def test_a_table_is_copied_and_pickled(self):
+        for rows in [[], [{"a_ns": 1.5, "b": None, "c": "x"}, {"a_ns": 2.0, "b": None, "c": "y"}]]:
+            table = table_of(rows)
+            self.assertIs(copy.copy(table), table)
+            self.assertIs(copy.deepcopy(table), table)
+            again = pickle.loads(pickle.dumps(table))
+            self.assertIsInstance(again, sme.Table)
+            self.assertEqual(repr(again), repr(table))
+            same = again.to_pyarrow().equals(table.to_pyarrow(), check_metadata=True)
+            self.assertTrue(same)
+            self.assertEqual(pa.schema(again), pa.schema(table))
+            self.assertEqual(len(pickle.loads(pickle.dumps(again))), len(rows))
 
     def test_columns_of_several_types(self):
         for values, kind, expected in [

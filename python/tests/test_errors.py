@@ -1,7 +1,9 @@
 """Errors are those of the command line; calls leave Python free, and end by Ctrl-C."""
 
+import copy
 import faulthandler
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -69,6 +71,23 @@ class Errors(unittest.TestCase):
         self.assertIn("fifo", str(raised.exception))
         rows = raised.exception.table.to_pyarrow().to_pylist()
         self.assertEqual([(row["block"], row["mismatches"] > 0) for row in rows], [("fifo", True)])
+        for again in [copy.copy(raised.exception), copy.deepcopy(raised.exception)]:
+            self.assertEqual(str(again), str(raised.exception))
+            self.assertIs(again.table, raised.exception.table)
+        again = pickle.loads(pickle.dumps(raised.exception))
+        self.assertIsInstance(again, sme.Failed)
+        self.assertEqual(str(again), str(raised.exception))
+        self.assertEqual(again.table.to_pyarrow().to_pylist(), rows)
+
+    def test_help_is_an_error(self):
+        with self.assertRaisesRegex(sme.Error, "--nodes"):
+            sme.barrier(help=True)
+
+    def test_commands_without_rows_are_those_of_the_document(self):
+        for command in ["mpi run", "plot", "run"]:
+            words = dict(plot=["rows.csv"], run=["points.toml"]).get(command, ["program"])
+            with self.subTest(command), self.assertRaisesRegex(sme.Error, "has no rows"):
+                sme.run(command, *words)
 
     def test_a_file_that_is_no_rows(self):
         with TemporaryDirectory() as directory:
