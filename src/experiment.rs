@@ -203,6 +203,16 @@ impl Experiment {
 /// Why an experiment has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// A node does not have so many cores.
+    #[error("--cores {cores}: a node of {machine} has {most} cores")]
+    Cores {
+        /// The threads of a node that were asked for.
+        cores: u32,
+        /// The cores of a node.
+        most: u32,
+        /// The machine.
+        machine: String,
+    },
     /// The barrier cannot be built from these parameters.
     #[error(transparent)]
     Spec(#[from] SpecError),

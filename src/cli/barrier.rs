@@ -276,7 +276,8 @@ fn measured_among(
         Ok(outcome) => outcome,
         Err(Error::Spec(error)) => return Err(Stop::Input(stop::one_line(&error.to_string()))),
         Err(
-            error @ (Error::Lacks(_)
+            error @ (Error::Cores { .. }
+            | Error::Lacks(_)
             | Error::Build(_)
             | Error::Design(_)
             | Error::NoEngines(_)

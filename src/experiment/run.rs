@@ -66,8 +66,9 @@ impl Experiment {
     /// Simulates; `watch` is told of every counted episode.
     ///
     /// # Errors
-    /// [`Error::Spec`] if the barrier cannot be built, [`Error::Failure`] if a thread's access
-    /// faults or the run ends in a deadlock, [`Error::Overtaken`] if the barrier does not hold.
+    /// [`Error::Cores`] if a node has fewer cores, [`Error::Spec`] if the barrier cannot be built,
+    /// [`Error::Failure`] if a thread's access faults or the run ends in a deadlock,
+    /// [`Error::Overtaken`] if the barrier does not hold.
     pub fn run(&self, observe: &Observe<'_>, watch: &dyn Watch) -> Result<Outcome, Error> {
         self.run_among(&mut Alone, observe, watch)
     }
@@ -83,6 +84,14 @@ impl Experiment {
         observe: &Observe<'_>,
         watch: &dyn Watch,
     ) -> Result<Outcome, Error> {
+        let (cores, most) = (self.cores, self.machine.shape().cores);
+        if cores > most {
+            return Err(Error::Cores {
+                cores,
+                most,
+                machine: self.machine.name().to_owned(),
+            });
+        }
         let what = format!("the {} barrier", self.algorithm);
         let needs = self.algorithm.needs().on_nodes(self.nodes);
         self.machine.suffices(&what, needs)?;
@@ -500,6 +509,28 @@ mod tests {
             assert!(
                 bytes <= most,
                 "{algorithm:?}, {form:?}: {bytes} bytes per thread"
+            );
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_node_has_a_core_for_each_thread() -> Result<(), Box<dyn std::error::Error>> {
+        let machine = Arc::new(Machine::builtin("sme-prototype")?);
+        for form in [Form::Compact, Form::Readable] {
+            let experiment = Experiment {
+                nodes: 2,
+                cores: 17,
+                episodes: 1,
+                form,
+                ..Experiment::new(machine.clone())
+            };
+            let refused = experiment.run(&Observe::default(), &Silent);
+            let told = refused.map(|outcome| outcome.latencies);
+            let expected = "--cores 17: a node of sme-prototype has 16 cores";
+            assert_eq!(
+                told.map_err(|error| error.to_string()),
+                Err(expected.into())
             );
         }
         Ok(())

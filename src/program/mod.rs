@@ -133,6 +133,24 @@ pub trait Kernel: Send + Sync + 'static {
 /// Why a program has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// A node does not have so many cores.
+    #[error("--cores {cores}: a node of {machine} has {most} cores")]
+    Cores {
+        /// The threads of a node that were asked for.
+        cores: u32,
+        /// The cores of a node.
+        most: u32,
+        /// The machine.
+        machine: String,
+    },
+    /// Nodes that run the program are not among those that hold its data.
+    #[error("--memory-nodes {memory_nodes}: the {nodes} nodes of --nodes are among them")]
+    MemoryNodes {
+        /// The nodes that hold the data.
+        memory_nodes: u32,
+        /// The nodes that run the program.
+        nodes: u32,
+    },
     /// The barrier cannot be built.
     #[error(transparent)]
     Spec(#[from] SpecError),
@@ -236,9 +254,29 @@ impl Program {
         }
     }
 
-    /// Threads of the team.
+    /// Threads of the team; of more than a `u32` holds, that many.
     pub fn threads(&self) -> u32 {
-        self.nodes * self.cores
+        self.nodes.saturating_mul(self.cores)
+    }
+
+    /// Checks that each thread has a core, and that the nodes which run the program have memory.
+    fn check(&self) -> Result<(), Error> {
+        let (cores, most) = (self.cores, self.machine.shape().cores);
+        if cores > most {
+            return Err(Error::Cores {
+                cores,
+                most,
+                machine: self.machine.name().to_owned(),
+            });
+        }
+        let (memory_nodes, nodes) = (self.memory_nodes, self.nodes);
+        if memory_nodes < nodes {
+            return Err(Error::MemoryNodes {
+                memory_nodes,
+                nodes,
+            });
+        }
+        Ok(())
     }
 
     fn barrier(&self) -> Result<Coherent<Tree>, SpecError> {
@@ -279,7 +317,8 @@ impl Program {
         Layout::padded(shape.line_bytes).at(homes(shape, self.memory_nodes))
     }
 
-    /// The memory that the program's data can have.
+    /// The memory that the program's data can have. Every call begins anew: all arrays and locks of a
+    /// program come from one pool, or they lie in the same memory.
     ///
     /// # Errors
     /// If a page is of no use.
@@ -324,7 +363,8 @@ impl Program {
     /// Runs `kernel`, and lets `result` read what it has left in memory.
     ///
     /// # Errors
-    /// [`Error::Failure`] if an access faults, or threads wait for ever.
+    /// [`Error::Cores`] and [`Error::MemoryNodes`] if it cannot be run so, [`Error::Failure`] if an
+    /// access faults or threads wait for ever.
     pub fn run<K: Kernel, R>(
         &self,
         kernel: &Arc<K>,
@@ -345,6 +385,7 @@ impl Program {
         list: Option<EachStale>,
         result: impl FnOnce(&K, &dyn Fn(Place) -> u64) -> R,
     ) -> Result<(Outcome, R), Error> {
+        self.check()?;
         let needs = self.mapped.needs().on_nodes(self.memory_nodes);
         self.machine.suffices("the program", needs)?;
         let shape = self.machine.shape();
@@ -462,3 +503,6 @@ fn phases(names: &[&'static str], episodes: &[SpanTimes]) -> Vec<PhaseTimes> {
     };
     pairs.map(phase).collect()
 }
+
+#[cfg(test)]
+mod tests;
