@@ -19,7 +19,7 @@ struct Repeated {
 
 impl Kernel for Repeated {
     fn phases(&self) -> Vec<&'static str> {
-        self.fft.phases()
+        self.fft.phases().repeat(self.times as usize)
     }
 
     fn initial(&self) -> Box<dyn Iterator<Item = (Place, u64)> + '_> {

@@ -102,7 +102,7 @@ pub struct Program {
 
 /// The code that all threads of a program run.
 pub trait Kernel: Send + Sync + 'static {
-    /// Returns the phases between barriers, in order: one barrier ends each.
+    /// Returns the phases between barriers, in order: one barrier ends each, and each barrier one.
     fn phases(&self) -> Vec<&'static str>;
 
     /// Returns the words that must be in memory before the threads start.
@@ -150,6 +150,17 @@ pub enum Error {
         memory_nodes: u32,
         /// The nodes that run the program.
         nodes: u32,
+    },
+    /// The kernel does not name as many phases as there are barriers.
+    #[error(
+        "the kernel names {names} phases and its threads meet at {barriers} barriers: name what \
+         each barrier ends"
+    )]
+    Phases {
+        /// The names.
+        names: usize,
+        /// The barriers.
+        barriers: usize,
     },
     /// The barrier cannot be built.
     #[error(transparent)]
@@ -364,7 +375,8 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::Cores`] and [`Error::MemoryNodes`] if it cannot be run so, [`Error::Failure`] if an
-    /// access faults or threads wait for ever.
+    /// access faults or threads wait for ever, [`Error::Phases`] if barriers and
+    /// [phases](Kernel::phases) are not as many.
     pub fn run<K: Kernel, R>(
         &self,
         kernel: &Arc<K>,
@@ -447,7 +459,7 @@ impl Program {
         let episodes = machine.spans().called(EPISODE);
         overtaken(episodes)?;
         let outcome = Outcome {
-            phases: phases(&kernel.phases(), episodes),
+            phases: phases(&kernel.phases(), episodes)?,
             traffic: machine.traffic(),
             caches: machine.cache_traffic(),
             links: machine.link_loads(),
@@ -494,14 +506,21 @@ impl Program {
     }
 }
 
-fn phases(names: &[&'static str], episodes: &[SpanTimes]) -> Vec<PhaseTimes> {
+fn phases(names: &[&'static str], episodes: &[SpanTimes]) -> Result<Vec<PhaseTimes>, Error> {
+    let (named, barriers) = (names.len(), episodes.len());
+    if named != barriers {
+        return Err(Error::Phases {
+            names: named,
+            barriers,
+        });
+    }
     let pairs = episodes.windows(2).zip(names.iter().skip(1));
     let phase = |(pair, &name): (&[SpanTimes], &&'static str)| PhaseTimes {
         name,
         work: pair[1].last_begin.since(pair[0].last_end),
         barrier: pair[1].last_end.since(pair[1].last_begin),
     };
-    pairs.map(phase).collect()
+    Ok(pairs.map(phase).collect())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Programs that cannot be run as they are set up.
+//! Programs that cannot be run as they are set up, or do not say what their phases are.
 
 use super::*;
 
@@ -54,4 +54,16 @@ fn the_number_of_threads_does_not_overflow() {
         ..program(2, 1)
     };
     assert_eq!(huge.threads(), u32::MAX);
+}
+
+#[test]
+fn each_barrier_ends_a_phase_with_a_name() {
+    assert_eq!(told(&program(2, 1), 2), "1 phases");
+    for names in [0, 1, 3] {
+        let expected = format!(
+            "the kernel names {names} phases and its threads meet at 2 barriers: name what each \
+             barrier ends"
+        );
+        assert_eq!(told(&program(2, 1), names), expected);
+    }
 }
