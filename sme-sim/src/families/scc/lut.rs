@@ -140,7 +140,7 @@ impl Leads {
             None => {
                 let segment = u64::from(part % PRIVATE_SEGMENTS);
                 let core = core(part / PRIVATE_SEGMENTS)?;
-                Some(Self::Private(core, PRIVATE | segment * SEGMENT))
+                Some(Self::Private(core, PRIVATE | (segment * SEGMENT)))
             }
         }
     }
