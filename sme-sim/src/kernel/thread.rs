@@ -57,17 +57,11 @@ pub trait Question: Copy + 'static {
 
 /// The mailbox in which a program leaves its question, and finds the answer.
 pub struct Mailbox<Q> {
-    left: Cell<Left<Q>>,
+    question: Cell<Option<Q>>,
     answer: Cell<u64>,
-}
-
-/// The questions that a program leaves while it is polled once.
-#[derive(Clone, Copy)]
-enum Left<Q> {
-    None,
-    One(Q),
-    /// More than the machine can answer.
-    Several,
+    /// Whether the program has asked, and whether it has asked again, since it was last resumed.
+    has_asked: Cell<bool>,
+    has_asked_again: Cell<bool>,
 }
 
 /// A mistake in how a program waits, for which its thread cannot go on.
@@ -85,8 +79,10 @@ impl<Q> Mailbox<Q> {
     /// With nothing in it.
     pub const fn new() -> Self {
         Self {
-            left: Cell::new(Left::None),
+            question: Cell::new(None),
             answer: Cell::new(0),
+            has_asked: Cell::new(false),
+            has_asked_again: Cell::new(false),
         }
     }
 }
@@ -94,8 +90,10 @@ impl<Q> Mailbox<Q> {
 impl<Q> Mailbox<Q> {
     /// Swaps the contents of two mailboxes.
     pub fn swap(&self, other: &Self) {
-        self.left.swap(&other.left);
+        self.question.swap(&other.question);
         self.answer.swap(&other.answer);
+        self.has_asked.swap(&other.has_asked);
+        self.has_asked_again.swap(&other.has_asked_again);
     }
 }
 
@@ -127,15 +125,16 @@ impl<Q: Question, F: FnOnce() -> Q + Unpin, T: Answer> Future for Asked<Q, F, T>
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<T> {
         Q::mailbox().with(|mailbox| match self.question.take() {
             Some(question) => {
-                if !matches!(mailbox.left.get(), Left::None) {
-                    mailbox.left.set(Left::Several);
+                if mailbox.has_asked.get() {
+                    mailbox.has_asked_again.set(true);
                     return Poll::Pending;
                 }
                 let question = question();
                 if let Some(answer) = question.in_place() {
                     return Poll::Ready(T::from_mailbox(answer));
                 }
-                mailbox.left.set(Left::One(question));
+                mailbox.has_asked.set(true);
+                mailbox.question.set(Some(question));
                 Poll::Pending
             }
             None => Poll::Ready(T::from_mailbox(mailbox.answer.get())),
@@ -302,14 +301,18 @@ impl Threads {
     pub fn resume<Q: Question>(&mut self, number: usize, answer: u64) -> Result<Option<Q>, Misuse> {
         let next = Q::mailbox().with(|mailbox| {
             mailbox.answer.set(answer);
-            mailbox.left.set(Left::None);
+            mailbox.question.set(None);
+            mailbox.has_asked.set(false);
+            mailbox.has_asked_again.set(false);
             let mut context = Context::from_waker(Waker::noop());
-            let polled = self.poll(number, &mut context);
-            match (polled, mailbox.left.replace(Left::None)) {
-                (Poll::Pending, Left::One(question)) => Ok(Some(question)),
-                (Poll::Ready(()), Left::None) => Ok(None),
-                (Poll::Pending, Left::None) => Err(Misuse::NoOperation),
-                (_, Left::One(_) | Left::Several) => Err(Misuse::SeveralOperations),
+            let is_over = self.poll(number, &mut context).is_ready();
+            let has_asked = mailbox.has_asked.get();
+            if mailbox.has_asked_again.get() || is_over && has_asked {
+                return Err(Misuse::SeveralOperations);
+            }
+            match is_over || has_asked {
+                true => Ok(mailbox.question.take()),
+                false => Err(Misuse::NoOperation),
             }
         });
         if !matches!(next, Ok(Some(_))) {
