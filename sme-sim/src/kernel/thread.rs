@@ -85,9 +85,7 @@ impl<Q> Mailbox<Q> {
             has_asked_again: Cell::new(false),
         }
     }
-}
 
-impl<Q> Mailbox<Q> {
     /// Swaps the contents of two mailboxes.
     pub fn swap(&self, other: &Self) {
         self.question.swap(&other.question);
