@@ -200,19 +200,42 @@ impl Experiment {
     }
 }
 
+/// More threads were asked for than a node has cores.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("--cores {cores}: a node of {machine} has {most} cores")]
+pub struct TooManyCores {
+    /// The threads of a node that were asked for.
+    pub cores: u32,
+    /// The cores of a node.
+    pub most: u32,
+    /// The machine.
+    pub machine: String,
+}
+
+impl TooManyCores {
+    /// Checks that a node of `machine` has a core for each of so many threads.
+    ///
+    /// # Errors
+    /// [`TooManyCores`] if it has fewer.
+    pub fn check(machine: &Machine, cores: u32) -> Result<(), Self> {
+        let most = machine.shape().cores;
+        match cores > most {
+            true => Err(Self {
+                cores,
+                most,
+                machine: machine.name().to_owned(),
+            }),
+            false => Ok(()),
+        }
+    }
+}
+
 /// Why an experiment has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A node does not have so many cores.
-    #[error("--cores {cores}: a node of {machine} has {most} cores")]
-    Cores {
-        /// The threads of a node that were asked for.
-        cores: u32,
-        /// The cores of a node.
-        most: u32,
-        /// The machine.
-        machine: String,
-    },
+    #[error(transparent)]
+    Cores(#[from] TooManyCores),
     /// The barrier cannot be built from these parameters.
     #[error(transparent)]
     Spec(#[from] SpecError),

@@ -24,7 +24,7 @@ use super::read::{
 };
 use crate::experiment::{
     Algorithm, DEFAULT_FAN_IN, DEFAULT_MAPPING, DEFAULT_TREE_SHAPE, EngineKind, Experiment,
-    FlagLayout, Form, Observe, Pin, VariablePlacement, applies,
+    FlagLayout, Form, Observe, Pin, TooManyCores, VariablePlacement, applies,
 };
 use crate::report::row;
 use crate::report::stop::{Stop, one_line};
@@ -343,14 +343,8 @@ impl Draft {
     }
 
     fn checked_cores(&self) -> Result<u32, Stop> {
-        let available = cores_per_node(&self.machine);
-        let cores = self.cores.unwrap_or(available);
-        if cores > available {
-            return Err(Stop::flag(
-                &format!("--cores {cores}"),
-                format!("a node of {} has {available} cores", self.machine.name()),
-            ));
-        }
+        let cores = self.cores.unwrap_or(cores_per_node(&self.machine));
+        enough_cores(&self.machine, cores)?;
         Ok(cores)
     }
 }
@@ -416,6 +410,12 @@ pub fn nodes_on(machine: &Machine, topology: &Topology) -> Result<u32, Stop> {
 /// Cores of a node of `machine`: the most threads that it can run.
 pub fn cores_per_node(machine: &Machine) -> u32 {
     machine.shape().cores
+}
+
+/// Refuses more threads of a node than `machine` has cores for.
+pub fn enough_cores(machine: &Machine, cores: u32) -> Result<(), Stop> {
+    let checked = TooManyCores::check(machine, cores);
+    checked.map_err(|error| Stop::Input(one_line(&error.to_string())))
 }
 
 /// Each of `drafts` once for each of `values`, in this order.

@@ -276,7 +276,7 @@ fn measured_among(
         Ok(outcome) => outcome,
         Err(Error::Spec(error)) => return Err(Stop::Input(stop::one_line(&error.to_string()))),
         Err(
-            error @ (Error::Cores { .. }
+            error @ (Error::Cores(_)
             | Error::Lacks(_)
             | Error::Build(_)
             | Error::Design(_)

@@ -414,15 +414,11 @@ fn programs(flags: &ProgramFlags) -> Result<Vec<Program>, Stop> {
 }
 
 fn cores(text: &str, machine: &Machine) -> Result<Vec<u32>, Stop> {
-    let most = args::cores_per_node(machine);
     let cores = read::counts("--cores", text, 1, u32::MAX, Values::Many)?;
-    match cores.iter().find(|&&cores| cores > most) {
-        None => Ok(cores),
-        Some(cores) => Err(Stop::flag(
-            &format!("--cores {cores}"),
-            format!("a node of {} has {most} cores", machine.name()),
-        )),
+    for &cores in &cores {
+        args::enough_cores(machine, cores)?;
     }
+    Ok(cores)
 }
 
 /// The nodes that hold the data, of which `nodes` run the program, and the network between them.

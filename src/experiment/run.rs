@@ -19,7 +19,7 @@ use super::applies;
 use super::noise::Skews;
 use super::{
     Algorithm, EngineKind, Error, Experiment, FlagLayout, Observe, Outcome, PathStep, Pin,
-    ThreadEpisode, VariablePlacement, extras,
+    ThreadEpisode, TooManyCores, VariablePlacement, extras,
 };
 use crate::homes::homes;
 use crate::progress::Watch;
@@ -84,14 +84,7 @@ impl Experiment {
         observe: &Observe<'_>,
         watch: &dyn Watch,
     ) -> Result<Outcome, Error> {
-        let (cores, most) = (self.cores, self.machine.shape().cores);
-        if cores > most {
-            return Err(Error::Cores {
-                cores,
-                most,
-                machine: self.machine.name().to_owned(),
-            });
-        }
+        TooManyCores::check(&self.machine, self.cores)?;
         let what = format!("the {} barrier", self.algorithm);
         let needs = self.algorithm.needs().on_nodes(self.nodes);
         self.machine.suffices(&what, needs)?;

@@ -40,6 +40,7 @@ use team::SimulatedTeam;
 pub use unwritten::NotWrittenBack;
 use unwritten::element;
 
+use crate::experiment::TooManyCores;
 use crate::homes::homes;
 
 /// The mapping of a program's shared data.
@@ -134,15 +135,8 @@ pub trait Kernel: Send + Sync + 'static {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A node does not have so many cores.
-    #[error("--cores {cores}: a node of {machine} has {most} cores")]
-    Cores {
-        /// The threads of a node that were asked for.
-        cores: u32,
-        /// The cores of a node.
-        most: u32,
-        /// The machine.
-        machine: String,
-    },
+    #[error(transparent)]
+    Cores(#[from] TooManyCores),
     /// Nodes that run the program are not among those that hold its data.
     #[error("--memory-nodes {memory_nodes}: the {nodes} nodes of --nodes are among them")]
     MemoryNodes {
@@ -272,14 +266,7 @@ impl Program {
 
     /// Checks that each thread has a core, and that the nodes which run the program have memory.
     fn check(&self) -> Result<(), Error> {
-        let (cores, most) = (self.cores, self.machine.shape().cores);
-        if cores > most {
-            return Err(Error::Cores {
-                cores,
-                most,
-                machine: self.machine.name().to_owned(),
-            });
-        }
+        TooManyCores::check(&self.machine, self.cores)?;
         let (memory_nodes, nodes) = (self.memory_nodes, self.nodes);
         if memory_nodes < nodes {
             return Err(Error::MemoryNodes {

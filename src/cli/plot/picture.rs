@@ -332,7 +332,7 @@ fn bars(table: &Table, chosen: &Chosen, flags: &PlotFlags) -> Result<Picture, St
     let mut parts_of: Vec<(usize, Vec<String>)> = Vec::new();
     let mut left_out = 0;
     let mut doubled = None;
-    // What is no part of one thing has a bar of its own.
+    // Each series has bars of its own, unless the series are parts of a bar.
     let named = match chosen.is_stacked {
         true => chosen.x.clone(),
         false => [&chosen.x[..], &chosen.series].concat(),

@@ -36,7 +36,8 @@ impl Aside {
 }
 
 impl Drop for Aside {
-    /// What the run has left there, as one does that panics, is dropped with it.
+    /// Puts the exchange back, and drops what the run has left in its place: a run that panics
+    /// leaves something there.
     fn drop(&mut self) {
         self.swap();
     }
