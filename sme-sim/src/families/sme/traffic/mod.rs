@@ -293,7 +293,12 @@ impl Traffic {
     /// # Errors
     /// [`TrafficError::Strayed`], [`TrafficError::Changed`] and [`TrafficError::Stuck`] if packets
     /// do not arrive as they should.
-    pub fn run(&self, run: &Run, watch: impl FnMut(f64)) -> Result<Outcome, TrafficError> {
+    pub fn run(&self, run: &Run, mut watch: impl FnMut(f64)) -> Result<Outcome, TrafficError> {
+        self.run_plugged(run, &mut watch)
+    }
+
+    /// [`Self::run`] with the engines of the machine, compiled here, where all of it is optimized.
+    fn run_plugged(&self, run: &Run, watch: &mut dyn FnMut(f64)) -> Result<Outcome, TrafficError> {
         let Constants { spec, nodes, .. } = &*self.fabric.constants;
         let mut positions = self.positions(run, |position| {
             let plugged = Plugged::cycle(&self.fabric.design, position, *nodes);
@@ -334,7 +339,7 @@ impl Traffic {
         &self,
         positions: &mut [Position<E>],
         run: &Run,
-        mut watch: impl FnMut(f64),
+        watch: &mut dyn FnMut(f64),
     ) -> Result<Outcome, TrafficError> {
         const LOOKS: u64 = 64;
         let constants = &self.fabric.constants;

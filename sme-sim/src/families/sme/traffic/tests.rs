@@ -83,7 +83,9 @@ fn check_zero_load(topology: &str, pattern: Pattern, forwarding: Forwarding) {
     let constants = Arc::clone(&traffic.fabric.constants);
     let run = run(0.002, [0, 400, 100]);
     let mut positions = positions(&traffic, &run);
-    let measured = traffic.run_on(&mut positions, &run, |_| {}).expect("a run");
+    let measured = traffic
+        .run_on(&mut positions, &run, &mut |_| {})
+        .expect("a run");
     assert!(measured.packets > 20 && !measured.saturated, "{topology}");
     let mut seen = 0;
     for source in 0..constants.nodes {
@@ -179,7 +181,7 @@ proptest! {
     fn workers_change_nothing((topology, pattern, load, _, seed) in any_case()) {
         let traffic = traffic(topology, pattern);
         let run = Run { seed, ..run(load, [2, 6, 4]) };
-        let alone = traffic.run(&run, |_| {});
+        let alone = traffic.run(&run, &mut |_| {});
         for workers in [2, 3] {
             prop_assert_eq!(&alone, &traffic.run(&Run { workers, ..run }, |_| {}));
         }
@@ -282,7 +284,7 @@ fn faulty(fault: Fault) -> Result<Outcome, TrafficError> {
             _ => u32::MAX,
         },
     });
-    traffic.run_on(&mut positions, &run, |_| {})
+    traffic.run_on(&mut positions, &run, &mut |_| {})
 }
 
 #[test]
