@@ -52,10 +52,32 @@ impl Terminal {
         self.read(command)
     }
 
-    /// All that `command` writes to stderr, on this terminal.
-    fn stderr_of(self, mut command: Command) -> String {
-        command.stderr(self.end());
-        self.read(command)
+    /// The first lines of progress, at least `count`, that `command` draws on this terminal. The
+    /// command is killed then.
+    fn progress_of(mut self, mut command: Command, count: usize) -> Vec<String> {
+        command.stdin(Stdio::null()).stderr(self.end());
+        let mut child = command.spawn().unwrap();
+        // The command itself keeps the other end open.
+        drop(command);
+        let mut said = Vec::new();
+        let lines = loop {
+            let mut part = [0; 4096];
+            // An error when the last end of the other side is closed.
+            let length = self.ours.read(&mut part).unwrap_or(0);
+            said.extend_from_slice(&part[..length]);
+            let text = String::from_utf8_lossy(&said);
+            // Behind the last return the line may not be whole.
+            let (whole, _) = text.rsplit_once('\r').unwrap_or_default();
+            let lines = whole.split('\r').map(plain_line);
+            let lines: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
+            if lines.len() >= count || length == 0 {
+                break lines;
+            }
+        };
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(lines.len() >= count, "{lines:?}");
+        lines
     }
 
     fn read(mut self, mut command: Command) -> String {
@@ -128,23 +150,13 @@ fn progress_fits_moves_and_tells_the_time_left() {
         ("pthread", "--nodes 1"),
         ("flag-phase", ""),
     ] {
-        let mut episodes = 10_000;
-        // Until a run takes long enough for a line.
-        let lines = loop {
-            let arguments = format!(
-                "barrier --algorithm {algorithm} {flags} --cores 2 --episodes {episodes} --no-host"
-            );
-            let mut command = sme(&arguments);
-            command.stdout(Stdio::null());
-            let said = Terminal::new(Some(80)).stderr_of(command);
-            let lines: Vec<String> = said.split('\r').map(plain_line).collect();
-            let lines: Vec<String> = lines.into_iter().filter(|line| !line.is_empty()).collect();
-            if lines.len() >= 8 {
-                break lines;
-            }
-            assert!(episodes < 10_000_000, "{algorithm}: {lines:?}");
-            episodes *= 3;
-        };
+        // More than are simulated until enough lines are drawn.
+        let arguments = format!(
+            "barrier --algorithm {algorithm} {flags} --cores 2 --episodes 10000000 --no-host"
+        );
+        let mut command = sme(&arguments);
+        command.stdout(Stdio::null());
+        let lines = Terminal::new(Some(80)).progress_of(command, 8);
         for line in &lines {
             assert!(line.chars().count() <= 80, "{algorithm}: {line}");
             assert!(line.starts_with("episodes "), "{algorithm}: {line}");
