@@ -1,11 +1,11 @@
-//! The command line of the simulator, as a library: experiments, their validation against the
-//! published figures, the default job, and the commands.
+//! The command line of the simulator, as a library: what its commands do, the validation against
+//! the published figures, and the default job.
 //!
 //! A barrier, lock or program of one's own begins with `use sme::prelude::*`: see [`prelude`], and
 //! `examples/`. The crates below this one are here under shorter names: [`memory`], [`barrier`],
-//! [`sim`], [`mpi`], and [`messages`] for jobs of MPI ranks, so that `sme` is the only dependency.
+//! [`sim`], [`mpi`], [`experiment`] for runs of barriers, and [`messages`] for jobs of MPI ranks, so
+//! that `sme` is the only dependency.
 //!
-//! * [`experiment`]: puts a machine (`sme-sim`) and a barrier (`sme-barrier`) together.
 //! * [`validate`]: the published figures beside the simulated ones.
 //! * [`coherence`]: memory throughput by cache state, and the model of messages over it.
 //! * [`distributed`]: several processes that do one job together.
@@ -28,10 +28,8 @@
 pub mod cli;
 pub mod coherence;
 pub mod distributed;
-pub mod experiment;
 pub mod extrapolate;
 pub mod fit;
-mod homes;
 pub mod host;
 pub mod latency;
 pub mod litmus;
@@ -52,4 +50,5 @@ pub use sme_jobs as messages;
 pub use sme_jobs::launch;
 pub use sme_memory as memory;
 pub use sme_mpi as mpi;
+pub use sme_runs as experiment;
 pub use sme_sim as sim;

@@ -23,7 +23,7 @@ use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 
 use crate::experiment::Full;
-use crate::homes::homes;
+use crate::experiment::homes::homes;
 
 /// The name of the spans in which a thread has the lock, numbered by its acquisitions.
 const HELD: &str = "lock held";

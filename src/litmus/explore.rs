@@ -23,7 +23,7 @@ use super::direct::{self, Costs};
 use super::roles::{self, LitmusPlan};
 use super::timing::{self, Timing};
 use super::{LitmusError, MemoryKind, Setting, Spread};
-use crate::homes::homes;
+use crate::experiment::homes::homes;
 
 /// A test, what its memory may show, and what a rehearsal has told about the machine.
 pub struct Exploration<'a> {

@@ -41,7 +41,7 @@ pub use unwritten::NotWrittenBack;
 use unwritten::element;
 
 use crate::experiment::TooManyCores;
-use crate::homes::homes;
+use crate::experiment::homes::homes;
 
 /// The mapping of a program's shared data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -43,6 +43,7 @@ fn sources() -> Vec<String> {
         "memory/src",
         "sme-sim/src",
         "barrier/src",
+        "barrier/runs/src",
         "fft-demo/src",
     ] {
         collect(&root().join(room), &mut found);

@@ -16,13 +16,13 @@ use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
 use super::applies;
+use super::homes::homes;
 use super::noise::Skews;
+use super::watch::Watch;
 use super::{
     Algorithm, EngineKind, Error, Experiment, FlagLayout, Observe, Outcome, PathStep, Pin,
     ThreadEpisode, TooManyCores, VariablePlacement, extras,
 };
-use crate::homes::homes;
-use crate::progress::Watch;
 
 /// Data that does not fit the nodes' shared partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -470,32 +470,24 @@ fn episodes<B: Barrier<ThreadMemory>>(
 mod tests {
     use super::super::Form;
     use super::*;
-    use crate::progress::Silent;
-    use crate::validate::papers::sme::points::Variant;
-    use crate::validate::papers::sme::simulator::Simulator;
+    use crate::watch::Silent;
 
     /// 64 nodes of 16 threads; what BENCHMARKS.md says is measured in the same way.
     #[test]
     fn a_simulated_thread_takes_little() -> Result<(), Box<dyn std::error::Error>> {
         let machine = Arc::new(Machine::builtin("sme-prototype")?);
-        let simulator = Simulator::new(machine, 3, 1)?;
-        let experiment = |algorithm| {
-            simulator.experiment(
-                Variant::Prototype,
-                algorithm,
-                VariablePlacement::Local,
-                64,
-                16,
-            )
-        };
         for (algorithm, form, most) in [
             (Algorithm::Tree, Form::Auto, 200),
             (Algorithm::Tree, Form::Readable, 500),
             (Algorithm::Butterfly, Form::Auto, 580),
         ] {
             let experiment = Experiment {
+                algorithm,
+                nodes: 64,
+                cores: 16,
+                episodes: 3,
                 form,
-                ..experiment(algorithm)
+                ..Experiment::new(machine.clone())
             };
             let outcome = experiment.run(&Observe::default(), &Silent)?;
             let bytes = outcome.bytes_per_thread;

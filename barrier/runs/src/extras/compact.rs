@@ -12,9 +12,9 @@ use sme_sim::machine::System;
 use sme_sim::parts::contract::ThreadMemory;
 
 use super::super::run::Counted;
+use super::super::watch::Watch;
 use super::super::{Algorithm, EngineKind, Error, Experiment, FlagLayout, Form, Observe, Outcome};
 use super::spec;
-use crate::progress::Watch;
 
 impl Experiment {
     /// Returns whether the run is in compact form.
@@ -71,7 +71,7 @@ impl Experiment {
     }
 
     /// Simulates `barrier`, which has both forms, in the one that suits the run.
-    pub(in crate::experiment) fn simulate_in_its_form<B>(
+    pub(crate) fn simulate_in_its_form<B>(
         &self,
         peers: &mut dyn Peers,
         barrier: B,

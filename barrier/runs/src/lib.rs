@@ -1,12 +1,17 @@
-//! One barrier experiment: what is simulated, and what comes out of it.
+//! One barrier on one machine: what is simulated, and what comes out of it.
 //!
 //! Called by the commands; what the parts of a run do stands in `run`, which parameters an
 //! algorithm looks at in [`applies`].
+//!
+//! A crate of its own, since simulations of nodes in compact form are compiled here, for each
+//! barrier anew: tests do not optimize the package of the command line.
 
 pub mod applies;
 mod extras;
+pub mod homes;
 pub mod noise;
 mod run;
+pub mod watch;
 
 use std::sync::Arc;
 
