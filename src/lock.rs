@@ -22,8 +22,8 @@ use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 
-use crate::experiment::Full;
 use crate::experiment::homes::homes;
+use crate::experiment::{Full, TooManyCores};
 
 /// The name of the spans in which a thread has the lock, numbered by its acquisitions.
 const HELD: &str = "lock held";
@@ -124,6 +124,9 @@ pub struct LockReport {
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// A node does not have so many cores.
+    #[error(transparent)]
+    Cores(#[from] TooManyCores),
     /// The lock cannot be built from these parameters.
     #[error(transparent)]
     Lock(#[from] LockError),
@@ -159,7 +162,7 @@ impl LockPlan {
     /// Simulates it.
     ///
     /// # Errors
-    /// [`Error::Lock`] and [`Error::Build`] if there is no such lock or machine,
+    /// [`Error::Cores`], [`Error::Lock`] and [`Error::Build`] if there is no such lock or machine,
     /// [`Error::Failure`] if the run ends in a fault or a deadlock, [`Error::Overlap`] and
     /// [`Error::Lost`] if the lock or its coherence point is wrong.
     pub fn run(&self) -> Result<LockReport, Error> {
@@ -171,6 +174,7 @@ impl LockPlan {
     /// # Errors
     /// As [`Self::run`].
     pub fn run_watched(&self, watch: impl FnMut(u64)) -> Result<LockReport, Error> {
+        TooManyCores::check(&self.machine, self.cores)?;
         let what = format!("the {} lock", self.lock);
         let needs = self.lock.needs();
         let home = self.machine.shape().homes(self.nodes).start;
@@ -401,6 +405,13 @@ mod tests {
                 .all(|line| line.ends_with("; never written")),
             "{report}"
         );
+    }
+
+    #[test]
+    fn a_node_has_a_core_for_each_thread() {
+        let refused = plan(2, 17, Data::Line).run().expect_err("17 of 16 cores");
+        let expected = "--cores 17: a node of sme-prototype has 16 cores";
+        assert_eq!(refused.to_string(), expected);
     }
 
     #[test]

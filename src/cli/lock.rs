@@ -189,9 +189,11 @@ impl LockRun {
         let ran = self.plan.run_watched(acquired);
         watch.end();
         let report = ran.map_err(|error| match error {
-            Error::Lock(_) | Error::Lacks(_) | Error::Build(_) | Error::Memory(_) => {
-                Stop::Input(one_line(&error.to_string()))
-            }
+            Error::Cores(_)
+            | Error::Lock(_)
+            | Error::Lacks(_)
+            | Error::Build(_)
+            | Error::Memory(_) => Stop::Input(one_line(&error.to_string())),
             Error::Failure(_) | Error::Overlap { .. } | Error::Lost { .. } => {
                 Stop::Failed(error.to_string())
             }
