@@ -272,15 +272,19 @@ fn a_wrong_file_is_refused_in_a_line_and_leaves_nothing() {
         ),
         (
             format!("[machines.m]\nbase = 'none'\n{run}"),
-            "machines.m: unknown machine",
+            "x.toml: line 1: machines.m: unknown machine",
         ),
         (
             format!("[machines.scc]\nbase = 'ideal'\n{run}"),
-            "machines.scc: the name must be",
+            "x.toml: line 1: machines.scc: the name must be",
         ),
         (
             format!("[machines.m]\nbase = 'ideal'\nset = {{ a.b = '1ns' }}\n{run}"),
-            "machines.m: --set a.b=1ns: ",
+            "x.toml: line 1: machines.m: --set a.b=1ns: ",
+        ),
+        (
+            format!("[machines.slow]\nbase = 'ideal'\n{run}flags = {{ machine = 'slo' }}"),
+            "machine: 'slo' is not known; did you mean 'slow'?",
         ),
     ] {
         fs::write(root.join("x.toml"), &experiment).unwrap();

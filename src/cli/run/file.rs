@@ -24,7 +24,7 @@ pub struct ExperimentFile {
     pub notes: Option<String>,
     /// Machines that differ from another one in some constants, by name.
     #[serde(default)]
-    pub machines: BTreeMap<String, Variant>,
+    pub machines: Variants,
     /// The runs.
     #[serde(default)]
     pub runs: Vec<Spanned<RunEntry>>,
@@ -32,6 +32,9 @@ pub struct ExperimentFile {
     #[serde(default)]
     pub plots: Vec<Spanned<PlotEntry>>,
 }
+
+/// Machines that differ from another one in some constants, by name.
+pub type Variants = BTreeMap<String, Spanned<Variant>>;
 
 /// A machine that differs from another one in some constants.
 #[derive(Clone, Debug, Deserialize)]
@@ -304,7 +307,7 @@ mod tests {
         let file = ExperimentFile::parse("f", text).unwrap();
         let expected = [("link.flight", "1ns"), ("engine.clock", "1GHz")];
         let expected = expected.map(|(key, value)| (key.to_owned(), value.to_owned()));
-        assert_eq!(file.machines["m"].overrides().unwrap(), expected);
+        assert_eq!(file.machines["m"].get_ref().overrides().unwrap(), expected);
     }
 
     #[test]

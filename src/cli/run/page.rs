@@ -280,8 +280,8 @@ fn variants(file: &ExperimentFile) -> Markup {
         @for (name, variant) in &file.machines {
             h3 { (name) }
             p {
-                code { (variant.base) } " with "
-                @for (at, (key, value)) in variant.overrides().unwrap_or_default().iter().enumerate() {
+                code { (variant.get_ref().base) } " with "
+                @for (at, (key, value)) in variant.get_ref().overrides().unwrap_or_default().iter().enumerate() {
                     @if at > 0 { ", " }
                     code { (key) "=" (value) }
                 }

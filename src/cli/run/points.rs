@@ -1,11 +1,11 @@
 //! The points of a run: command lines, one for every combination of its lists.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Command};
+use sme_sim::machine::Machine;
 
-use super::file::{RunEntry, SET, Scalar, Setting, Variant};
+use super::file::{RunEntry, SET, Scalar, Setting, Variants};
 use super::inputs::Inputs;
 use crate::cli::names;
 use crate::cli::paths::{Use, takes, use_of};
@@ -13,7 +13,7 @@ use crate::report::Format;
 use crate::report::stop::Stop;
 
 /// The machines of an experiment file, and whether a point sets a constant itself.
-type Machines<'m> = (&'m BTreeMap<String, Variant>, &'m dyn Fn(&str) -> bool);
+type Machines<'m> = (&'m Variants, &'m dyn Fn(&str) -> bool);
 
 /// The placeholder of the point's number in the name of a file that each point writes.
 const POINT: &str = "{point}";
@@ -118,7 +118,7 @@ pub fn file_name(name: &str) -> Result<(), String> {
 pub fn points(
     run: &RunEntry,
     command: &Command,
-    machines: &BTreeMap<String, Variant>,
+    machines: &Variants,
 ) -> Result<Vec<Point>, String> {
     let words: Vec<String> = run.command.split_whitespace().map(String::from).collect();
     let mut points = Vec::new();
@@ -170,7 +170,7 @@ pub fn points(
 fn machine_of_file(
     command: &Command,
     settings: &[(&str, &Scalar)],
-    machines: &BTreeMap<String, Variant>,
+    machines: &Variants,
 ) -> Option<String> {
     let mut names = settings.iter().filter_map(|(flag, value)| {
         let known = find(command, flag)?;
@@ -181,6 +181,18 @@ fn machine_of_file(
     });
     let name = names.next().filter(|name| machines.contains_key(*name))?;
     names.next().is_none().then(|| name.to_owned())
+}
+
+/// Checks that `name`, which is no machine of the experiment file, may be another one. Where the file
+/// has no machines, the command line says what is wrong with the name.
+fn is_machine(name: &str, machines: &Variants) -> Result<(), String> {
+    let of_file = machines.keys().map(String::as_str);
+    let built_in = Machine::builtins().iter().map(|machine| machine.name);
+    let known: Vec<&str> = of_file.chain(built_in).collect();
+    match machines.is_empty() || known.contains(&name) || name.ends_with(".toml") {
+        true => Ok(()),
+        false => Err(names::unknown(name, &known)),
+    }
 }
 
 /// The arguments of `sme plot` for these settings.
@@ -207,7 +219,7 @@ pub fn plot_arguments(command: &Command, settings: &[Setting]) -> Result<Vec<Str
             _ => vec![Scalar::Text(texts.join(","))],
         };
         for value in &values {
-            let no_machines: Machines<'_> = (&BTreeMap::new(), &|_| false);
+            let no_machines: Machines<'_> = (&Variants::new(), &|_| false);
             add(&mut arguments, command, &setting.flag, value, no_machines)?;
         }
     }
@@ -464,6 +476,7 @@ fn add(
             let names: Vec<&str> = text.split(',').map(str::trim).collect();
             match (machines.get(text.trim()), &names[..]) {
                 (Some(variant), _) => {
+                    let variant = variant.get_ref();
                     arguments.push(Argument {
                         flag: name,
                         value: Some(Word::Machines(variant.base.clone())),
@@ -474,7 +487,9 @@ fn add(
                     arguments.extend(overrides.map(|(key, value)| set((key, value))));
                     return Ok(());
                 }
-                (None, [_]) => {}
+                (None, [name]) => {
+                    is_machine(name, machines).map_err(|reason| format!("{flag}: {reason}"))?;
+                }
                 (None, names) if names.iter().any(|name| machines.contains_key(*name)) => {
                     return Err(format!(
                         "{flag} = {text:?}: write a list, as machines of this file are in it"

@@ -101,7 +101,9 @@ impl RunJob {
     /// Checks the machines of the file.
     fn read_machines(&mut self, place: &str) -> Result<(), Stop> {
         for (name, variant) in &self.file.machines {
-            let place = format!("{place}: machines.{}", one_line(name));
+            let line = file::line(&self.experiment.text, &variant.span());
+            let place = format!("{place}: line {line}: machines.{}", one_line(name));
+            let variant = variant.get_ref();
             let is_word = !name.is_empty() && !name.contains([',', ' ']);
             if builtin(name).is_some() || name.ends_with(".toml") || !is_word {
                 let reason = "the name must be a word that is no built-in machine and no file";
