@@ -121,7 +121,7 @@ impl Toolchain {
 
     /// For a short run: builds faster, runs slower.
     pub fn for_a_short_run(mut self) -> Self {
-        self.optimize = "-O1";
+        self.optimize = "-O0";
         self
     }
 
