@@ -1,5 +1,5 @@
-//! Progress of something that takes long: who simulates or measures tells a [`Watch`], and a
-//! person at a terminal sees a bar on stderr. Results never depend on it.
+//! The line of progress on stderr, which a person at a terminal sees: it shows what the one that
+//! simulates or measures tells a [`Watch`].
 //!
 //! Called by the experiments, the sweep, the validation and the default job; steps are what
 //! the caller counts (episodes, points, rows).

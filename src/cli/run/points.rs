@@ -185,7 +185,7 @@ fn machine_of_file(
 
 /// Checks that `name`, which is no machine of the experiment file, may be another one. Where the file
 /// has no machines, the command line says what is wrong with the name.
-fn is_machine(name: &str, machines: &Variants) -> Result<(), String> {
+fn check_machine(name: &str, machines: &Variants) -> Result<(), String> {
     let of_file = machines.keys().map(String::as_str);
     let built_in = Machine::builtins().iter().map(|machine| machine.name);
     let known: Vec<&str> = of_file.chain(built_in).collect();
@@ -488,7 +488,7 @@ fn add(
                     return Ok(());
                 }
                 (None, [name]) => {
-                    is_machine(name, machines).map_err(|reason| format!("{flag}: {reason}"))?;
+                    check_machine(name, machines).map_err(|reason| format!("{flag}: {reason}"))?;
                 }
                 (None, names) if names.iter().any(|name| machines.contains_key(*name)) => {
                     return Err(format!(

@@ -181,7 +181,7 @@ proptest! {
     fn workers_change_nothing((topology, pattern, load, _, seed) in any_case()) {
         let traffic = traffic(topology, pattern);
         let run = Run { seed, ..run(load, [2, 6, 4]) };
-        let alone = traffic.run(&run, &mut |_| {});
+        let alone = traffic.run(&run, |_| {});
         for workers in [2, 3] {
             prop_assert_eq!(&alone, &traffic.run(&Run { workers, ..run }, |_| {}));
         }
