@@ -42,7 +42,7 @@ impl Chip {
         }
         if self.lines.outer(spot)[at.socket] == State::Invalid {
             let end = self.between_sockets(at, (line, spot), Event::Load, behind_third);
-            self.within_socket(at, (line, spot), Event::Load);
+            self.within_socket(at, (line, spot), Event::Load, behind_third);
             return end;
         }
         let asked = self.may_have(at, spot);
@@ -61,7 +61,7 @@ impl Chip {
             // Clean copies beside it do not answer.
             _ => self.comes_from_beyond(at, (line, spot), behind_third),
         };
-        self.within_socket(at, (line, spot), Event::Load);
+        self.within_socket(at, (line, spot), Event::Load, behind_third);
         end
     }
 
@@ -104,7 +104,7 @@ impl Chip {
             false => self.between_sockets(at, (line, spot), Event::Store, asks),
         };
         let end = here.max(there).max(bytes);
-        self.within_socket(at, (line, spot), Event::Store);
+        self.within_socket(at, (line, spot), Event::Store, behind_third);
         self.lines.outer(spot)[at.socket] = State::Modified;
         *self.lines.holders(spot, at.socket) = 0;
         self.lines.line(spot).is_stale_in_memory = true;
@@ -112,10 +112,22 @@ impl Chip {
     }
 
     /// The states of the socket's copies change as its table says.
-    fn within_socket(&mut self, at: CorePosition, (line, spot): (u64, Spot), event: Event) {
+    fn within_socket(
+        &mut self,
+        at: CorePosition,
+        (line, spot): (u64, Spot),
+        event: Event,
+        behind_third: Time,
+    ) {
         let (table, states) = (self.within, self.lines.inner(spot, at.socket));
         let changed = line::access(table, states, at.cache, event);
         let dropped = changed.map_or(0, |effect| effect.dropped);
+        // An inclusive third level takes what a module writes back; with an exclusive one memory does.
+        let was_written_back = changed.is_ok_and(|effect| effect.written_back.is_some());
+        if was_written_back && !self.spec.is_inclusive {
+            self.writes_back(spot, line, behind_third);
+            self.lines.outer(spot)[at.socket] = State::Exclusive;
+        }
         // Alone in its socket it is not alone where others have copies.
         let outer = self.lines.outer(spot)[at.socket];
         let own = &mut self.lines.inner(spot, at.socket)[usize::from(at.cache)];
