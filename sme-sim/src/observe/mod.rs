@@ -6,6 +6,7 @@
 //! * [`failure`]: why a run did not end well.
 //! * [`gauge`]: how far a run is.
 //! * [`log`]: what nodes tell the checker of stale reads, and the timeline.
+//! * [`marks`]: the marks of a trace, which grow without being moved.
 //! * [`path`]: what made something take as long as it did.
 //! * [`quantile`]: quantiles of measured times.
 //! * [`spans`]: when threads were in what.
@@ -26,6 +27,7 @@ pub mod failure;
 pub mod gauge;
 pub mod last_writes;
 pub mod log;
+pub mod marks;
 pub mod path;
 pub mod quantile;
 pub mod spans;

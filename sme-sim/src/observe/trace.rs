@@ -5,6 +5,7 @@
 use rustc_hash::FxHashMap;
 use sme_memory::Place;
 
+use super::marks::Marks;
 use super::path::{self, BEFORE, End, MarkId, Part, PathStep, Position, Role, Stage, Traces};
 use super::words;
 use crate::parts::contract::Operation;
@@ -15,7 +16,7 @@ use crate::time::Time;
 pub struct Trace {
     /// Marks of earlier times are all [`BEFORE`].
     from: Time,
-    marks: Vec<Mark>,
+    marks: Marks<Mark>,
     /// Last writes, by word.
     written: FxHashMap<u64, MarkId>,
     /// The time at which each end was reached, by the last thread, and why then.
@@ -70,7 +71,7 @@ impl Trace {
         };
         Self {
             from,
-            marks: vec![before],
+            marks: Marks::new(before),
             written: FxHashMap::default(),
             ends: FxHashMap::default(),
         }
@@ -81,13 +82,12 @@ impl Trace {
         if mark.at < self.from {
             return BEFORE;
         }
-        self.marks.push(mark);
-        (self.marks.len() - 1) as MarkId
+        self.marks.push(mark)
     }
 
     /// Returns the time of `mark`.
     pub fn time(&self, mark: MarkId) -> Time {
-        self.marks[mark as usize].at
+        self.marks[mark].at
     }
 
     /// The stage that began in `cause`, in this node, and ends at `at`; `cause` itself where it
@@ -159,7 +159,7 @@ impl<'a> Traced<'a> {
     }
 
     fn mark(&self, (node, mark): Position) -> &Mark {
-        &self.traces[node].marks[mark as usize]
+        &self.traces[node].marks[mark]
     }
 }
 

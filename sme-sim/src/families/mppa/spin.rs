@@ -77,6 +77,9 @@ impl Cluster {
 
     /// The word at `offset` has been written: those who wait for it look again.
     pub(super) fn was_written(&mut self, cpu: &mut Cpu, offset: u64) {
+        if self.waiters.is_empty() {
+            return;
+        }
         let waits = |waiter: &mut Waiter| waiter.is_in(offset);
         let again: Vec<Waiter> = self.waiters.extract_if(.., waits).collect();
         for Waiter { thread, .. } in again {

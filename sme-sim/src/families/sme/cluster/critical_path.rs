@@ -48,7 +48,7 @@ struct Traced<'a> {
 
 impl Traced<'_> {
     fn mark(&self, (node, mark): Position) -> &Mark {
-        &self.traces[node].marks[mark as usize]
+        &self.traces[node].marks[mark]
     }
 }
 

@@ -25,6 +25,7 @@ use crate::families::sme::address::Target;
 use crate::families::sme::engine::{
     HOP_CYCLES, HOST_TO_LINK_CYCLES, HtPacket, Input, LINK_TO_HOST_CYCLES, LOOPBACK_CYCLES, Packet,
 };
+use crate::observe::marks::Marks;
 use crate::observe::path::{BEFORE, End, MarkId, Part};
 use crate::parts::contract::{Mark as SpanMark, Operation};
 use crate::time::Time;
@@ -45,7 +46,7 @@ pub(super) struct Trace {
     constants: Arc<Constants>,
     /// Marks of earlier times are all [`BEFORE`].
     from: Time,
-    pub(super) marks: Vec<Mark>,
+    pub(super) marks: Marks<Mark>,
     /// The cause of the node's current actions.
     current: MarkId,
     /// The mark at which the transaction that started last took effect.
@@ -114,7 +115,7 @@ impl Trace {
             me,
             constants: Arc::clone(constants),
             from,
-            marks: vec![before],
+            marks: Marks::new(before),
             current: BEFORE,
             effect: BEFORE,
             answered: None,
@@ -134,13 +135,12 @@ impl Trace {
         if mark.at < self.from {
             return BEFORE;
         }
-        self.marks.push(mark);
-        (self.marks.len() - 1) as MarkId
+        self.marks.push(mark)
     }
 
     /// The stage that began in `cause` and ends at `at`; `cause` itself where it takes no time.
     fn stage(&mut self, cause: MarkId, at: Time, part: Part, what: What) -> MarkId {
-        if self.marks[cause as usize].at >= at {
+        if self.marks[cause].at >= at {
             return cause;
         }
         let cause = Cause::Here(cause);
@@ -511,7 +511,7 @@ impl Trace {
         // It cannot be woken before it is asleep: whichever was later is why it resumes now.
         let asleep = self.core(core).system;
         let later = |a: MarkId, b: MarkId| {
-            if self.marks[a as usize].at >= self.marks[b as usize].at {
+            if self.marks[a].at >= self.marks[b].at {
                 a
             } else {
                 b
