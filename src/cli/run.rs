@@ -110,6 +110,10 @@ impl RunJob {
     /// everything was written; [`Stop::Input`] where results cannot be written.
     pub fn run(mut self) -> Result<(), Stop> {
         let (clock, began) = (Instant::now(), SystemTime::now());
+        for name in self.idle_machines() {
+            let name = one_line(name);
+            to_stderr(&format!("warning: machines.{name}: no run takes it\n"));
+        }
         let all = self.inputs.met().chain([&self.experiment]);
         let id = manifest::experiment_id(all);
         let mut failures = Vec::new();
@@ -188,6 +192,14 @@ impl RunJob {
                 count => format!("{first} (and {} more failures)", count - 1),
             }))),
         }
+    }
+
+    /// The machines of the file that no point runs on.
+    fn idle_machines(&self) -> impl Iterator<Item = &String> {
+        let points = self.runs.iter().flat_map(|run| &run.points);
+        let taken: BTreeSet<_> = points.filter_map(|point| point.machine.as_ref()).collect();
+        let names = self.file.machines.keys();
+        names.filter(move |name| !taken.contains(name))
     }
 
     /// Simulates the points of `run`.

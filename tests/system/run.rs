@@ -341,6 +341,24 @@ fn an_experiment_writes_its_results_alone() {
     assert_eq!(names(root), ["c", "c-again", "e.toml", "sub,dir", "x"]);
 }
 
+/// A machine of the file that no point takes is told, and one line says which.
+#[test]
+fn a_machine_that_no_run_takes_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let machine = |name: &str| format!("[machines.{name}]\nbase = 'ideal'\n");
+    let run = "[[runs]]\nrows = 'a.csv'\ncommand = 'barrier'\n\
+               flags = { nodes = 2, cores = 1, episodes = 1, machine = 'near' }";
+    let all = [machine("near"), machine("far"), run.to_owned()].concat();
+    fs::write(root.join("m.toml"), all).unwrap();
+    let output = sme_in(root, "run m.toml");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(
+        text(&output.stderr),
+        "warning: machines.far: no run takes it\n"
+    );
+}
+
 /// A failure is told though nobody reads stdout.
 #[cfg(unix)]
 #[test]
