@@ -6,9 +6,10 @@ mod coherent;
 mod exceptions;
 mod networks;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Instant;
 
 use sme::program::Program;
 use sme_fft_demo::Placement;
@@ -295,13 +296,45 @@ fn changes(constant: &Constant) -> Vec<(Change, String)> {
     }
 }
 
+/// A workload, and what is known of it.
+struct Known {
+    run: Box<Workload>,
+    /// Its outcome on the machine as it is.
+    before: Option<String>,
+    /// The seconds that it took last, and a guess before that.
+    takes_s: f64,
+    /// How likely the next constant moves it, from those before: neighbours move the same.
+    likely: f64,
+}
+
+impl Known {
+    /// The workload at that place, where the quick ones come first.
+    fn new(place: usize, run: Box<Workload>) -> Self {
+        Self {
+            run,
+            before: None,
+            takes_s: 0.01 * (place + 1) as f64,
+            likely: 0.3,
+        }
+    }
+
+    /// Returns whether its outcome is another with `set` on the machine called `name`.
+    fn moves(&mut self, name: &str, set: &str) -> bool {
+        let before = self.before.get_or_insert_with(|| (self.run)(name, None));
+        let begins = Instant::now();
+        let moves = (self.run)(name, Some(set)) != *before;
+        self.takes_s = begins.elapsed().as_secs_f64();
+        self.likely += 0.3 * (f64::from(u8::from(moves)) - self.likely);
+        moves
+    }
+}
+
 /// The changes of the machine called `name` that move nothing.
 fn without_effect(name: &str) -> Vec<(String, Change)> {
     let exceptions = exceptions();
-    let workloads = workloads(name);
-    let mut as_it_is: HashMap<usize, String> = HashMap::new();
-    // Neighbouring constants move the same workloads: the one that was moved last is tried first.
-    let mut order: Vec<usize> = (0..workloads.len()).collect();
+    let mut workloads: Vec<Known> = (workloads(name).into_iter().enumerate())
+        .map(|(place, run)| Known::new(place, run))
+        .collect();
     let mut found = Vec::new();
     let machine = Machine::builtin(name).unwrap();
     for constant in machine.constants().iter().chain(machine.left_out()) {
@@ -315,17 +348,12 @@ fn without_effect(name: &str) -> Vec<(String, Change)> {
                 e.is_of(name) && (e.constant, e.change) == (constant.name().as_str(), change)
             });
             let tried = workloads.len() - if is_exception { SLOW } else { 0 };
-            let moved = order.iter().position(|&at| {
-                let mut moves = || {
-                    let workload = &workloads[at];
-                    let before = as_it_is.entry(at).or_insert_with(|| workload(name, None));
-                    workload(name, Some(&set)) != *before
-                };
-                at < tried && moves()
-            });
-            match moved {
-                Some(first) => order[..=first].rotate_right(1),
-                None => found.push((constant.name(), change)),
+            // One that moves is soon found: the order has no other effect.
+            let mut order: Vec<usize> = (0..tried).collect();
+            let effort = |at: &usize| workloads[*at].takes_s / workloads[*at].likely.max(0.05);
+            order.sort_by(|a, b| effort(a).total_cmp(&effort(b)));
+            if !(order.into_iter()).any(|at| workloads[at].moves(name, &set)) {
+                found.push((constant.name(), change));
             }
         }
     }
