@@ -303,7 +303,8 @@ struct Known {
     before: Option<String>,
     /// The seconds that it took last, and a guess before that.
     takes_s: f64,
-    /// How likely the next constant moves it, from those before: neighbours move the same.
+    /// The probability that the next constant moves it, estimated from those before: neighbours move
+    /// the same.
     likely: f64,
 }
 
@@ -348,11 +349,11 @@ fn without_effect(name: &str) -> Vec<(String, Change)> {
                 e.is_of(name) && (e.constant, e.change) == (constant.name().as_str(), change)
             });
             let tried = workloads.len() - if is_exception { SLOW } else { 0 };
-            // One that moves is soon found: the order has no other effect.
+            // Any that moves is enough: the order decides only how soon it is found.
             let mut order: Vec<usize> = (0..tried).collect();
             let effort = |at: &usize| workloads[*at].takes_s / workloads[*at].likely.max(0.05);
             order.sort_by(|a, b| effort(a).total_cmp(&effort(b)));
-            if !(order.into_iter()).any(|at| workloads[at].moves(name, &set)) {
+            if !order.into_iter().any(|at| workloads[at].moves(name, &set)) {
                 found.push((constant.name(), change));
             }
         }
