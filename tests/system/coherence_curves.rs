@@ -29,8 +29,8 @@ fn a_line_is_what_the_benchmark_gives() {
     let line = "coherence curves --paper 13 --sizes 65536 --format csv";
     let all = rows(&directory, line);
     let of = |name: &str| {
-        let found = all.iter().find(|row| row[4] == name).unwrap();
-        (found[5].as_str(), rate(&found[7]))
+        let found = all.iter().find(|row| row[5] == name).unwrap();
+        (found[6].as_str(), rate(&found[8]))
     };
     let (shared, owned, published) = (of("shared"), of("owned"), of("shared / 3"));
     assert_eq!((shared.0, published.0), ("simulated", "published"));
@@ -131,13 +131,13 @@ fn predictions_stand_beside_what_comes_out() {
         panic!("one size is one row");
     };
     let [sequential, pipelined, parallel, transfer, mpi] =
-        [7, 8, 9, 10, 11].map(|cell| rate(&row[cell]));
+        [8, 9, 10, 11, 12].map(|cell| rate(&row[cell]));
     assert!(sequential < pipelined && pipelined < parallel);
     assert!(mpi < transfer && mpi > 0.8 * transfer, "{mpi} {transfer}");
-    assert!((rate(&row[12]) - pipelined / transfer).abs() < 1e-5);
+    assert!((rate(&row[13]) - pipelined / transfer).abs() < 1e-5);
     let line = "coherence transfer --sizes 65536 --placement remote --format csv";
     let bare = rows(&directory, line);
-    assert_eq!(bare[0].last(), Some(&row[10]));
+    assert_eq!(bare[0].last(), Some(&row[11]));
     for (flags, expected) in [
         ("--ring 0", "sme: --ring 0: 0 is too small; at least 1\n"),
         ("--ring 65", "sme: --ring 65: 65 is too large; at most 64\n"),

@@ -9,6 +9,9 @@ use tempfile::TempDir;
 
 use crate::command::{skipped, sme, sme_in, text};
 
+/// The first cell of every row that was simulated or measured.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// A table of the four accesses of Table II on one socket, flat over the size.
 fn flat_table() -> String {
     let row = |cells: &str, holder: &str, bytes: u64, rate: f64| {
@@ -306,7 +309,9 @@ fn transfers_are_measured_on_this_computer() {
         let dropped = stderr.matches("dropped: messages of ").count();
         assert_eq!(rows.lines().count() + dropped, 2, "{file}{stderr}");
         for row in rows.lines() {
-            let rest = row.strip_prefix(&format!("here,,,{setting},")).unwrap();
+            let rest = row
+                .strip_prefix(&format!("{VERSION},here,,,{setting},"))
+                .unwrap();
             let numbers: Vec<f64> = rest.split(',').map(|cell| cell.parse().unwrap()).collect();
             let [message, chunk, ring, time_us, gb_per_s] = numbers[..] else {
                 panic!("{row}");
@@ -346,16 +351,16 @@ fn predictions_are_compared_with_this_computer() {
     }
     let stdout = text(&output.stdout);
     let row: Vec<&str> = stdout.lines().nth(1).unwrap().split(',').collect();
-    let settings = ["toy", "", "", "socket", "32768", "8", "65536"];
-    assert_eq!(row[..7], settings);
-    assert_eq!(row[7..10], ["3.333333", "4.000000", "5.000000"]);
-    let transfer: f64 = row[10].parse().unwrap();
-    let share: f64 = row[12].parse().unwrap();
+    let settings = [VERSION, "toy", "", "", "socket", "32768", "8", "65536"];
+    assert_eq!(row[..8], settings);
+    assert_eq!(row[8..11], ["3.333333", "4.000000", "5.000000"]);
+    let transfer: f64 = row[11].parse().unwrap();
+    let share: f64 = row[13].parse().unwrap();
     assert!(
         transfer > 0.0 && (share * transfer / 4.0 - 1.0).abs() < 1e-3,
         "{row:?}"
     );
-    assert_eq!([row[11], row[13], row[14]], ["", "", "LMM socket"]);
+    assert_eq!([row[12], row[14], row[15]], ["", "", "LMM socket"]);
     for (flags, expected) in [
         ("--host", "--table"),
         ("--table table.json", "--host"),

@@ -80,7 +80,8 @@ struct Found {
     mpi_gb_per_s: Option<f64>,
 }
 
-const HEADING: [&str; 15] = [
+const HEADING: [&str; 16] = [
+    "version",
     "machine",
     "machine_hash",
     "set",
@@ -257,7 +258,12 @@ fn row((one, found): (Compared, Found)) -> Vec<Cell> {
         optional(mpi_gb_per_s.map(|mpi| mpi / transfer_gb_per_s)),
         Cell::text(predicted.bound_by),
     ];
-    machine.into_iter().chain(figures).collect()
+    let version = Cell::text(env!("CARGO_PKG_VERSION"));
+    [version]
+        .into_iter()
+        .chain(machine)
+        .chain(figures)
+        .collect()
 }
 
 fn failed(error: CompareError) -> Stop {

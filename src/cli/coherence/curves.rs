@@ -72,7 +72,8 @@ struct Simulated<'f> {
     rates: Vec<(u64, Vec<Option<f64>>)>,
 }
 
-const HEADING: [&str; 8] = [
+const HEADING: [&str; 9] = [
+    "version",
     "figure",
     "machine",
     "machine_hash",
@@ -258,6 +259,7 @@ fn rows(simulated: &[Simulated<'_>]) -> Vec<Vec<Cell>> {
                 .filter_map(|(bytes, rates)| Some((*bytes, rates[index]?)));
             rows.extend(there.map(|(bytes, rate)| {
                 vec![
+                    Cell::text(env!("CARGO_PKG_VERSION")),
                     Cell::Count(figure.number.into()),
                     Cell::text(&on.machine),
                     Cell::text(&on.machine_hash),

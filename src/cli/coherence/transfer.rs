@@ -68,7 +68,8 @@ enum Where {
     Host(Host),
 }
 
-const HEADING: [&str; 13] = [
+const HEADING: [&str; 14] = [
+    "version",
     "machine",
     "machine_hash",
     "set",
@@ -154,7 +155,12 @@ impl TransferRun {
                 Cell::real(ns / 1e3),
                 Cell::real(transfer.message_bytes as f64 / ns),
             ];
-            machine.into_iter().chain(setting).collect()
+            let version = Cell::text(env!("CARGO_PKG_VERSION"));
+            [version]
+                .into_iter()
+                .chain(machine)
+                .chain(setting)
+                .collect()
         };
         let rows: Vec<Vec<Cell>> = timed.into_iter().map(row).collect();
         output.push(&self.file.rendered(&HEADING, &rows)?)?;
