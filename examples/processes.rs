@@ -5,8 +5,8 @@
 //!
 //! `cargo run --release --example processes`
 //!
-//! Numbers of nodes on the command line are simulated instead; `PROCESSES` in the environment is how
-//! many processes there are.
+//! Numbers of nodes on the command line are simulated instead; `PROCESSES` in the environment is
+//! how many processes there are.
 
 use std::env;
 use std::error::Error;

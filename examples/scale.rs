@@ -4,8 +4,8 @@
 //!
 //! `cargo run --release --example scale`
 //!
-//! Numbers of nodes on the command line are simulated instead, the smaller ones first; `WORKERS` in the
-//! environment is how many threads of the host simulate.
+//! Numbers of nodes on the command line are simulated instead, the smaller ones first; `WORKERS` in
+//! the environment is how many threads of the host simulate.
 
 use std::error::Error;
 use std::process::ExitCode;

@@ -3,8 +3,8 @@
 //!
 //! A barrier, lock or program of one's own begins with `use sme::prelude::*`: see [`prelude`], and
 //! `examples/`. The crates below this one are here under shorter names: [`memory`], [`barrier`],
-//! [`sim`], [`mpi`], [`experiment`] for runs of barriers, and [`messages`] for jobs of MPI ranks, so
-//! that `sme` is the only dependency.
+//! [`sim`], [`mpi`], [`experiment`] for runs of barriers, and [`messages`] for jobs of MPI ranks,
+//! so that `sme` is the only dependency.
 //!
 //! * [`validate`]: the published figures beside the simulated ones.
 //! * [`coherence`]: memory throughput by cache state, and the model of messages over it.

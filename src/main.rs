@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-/// It takes large pages where the system gives them on request only: the state of a large machine is
-/// spread over so many small ones that finding them takes a fifth of the time.
+/// It takes large pages where the system gives them on request only: the state of a large machine
+/// is spread over so many small ones that finding them takes a fifth of the time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,8 +1,8 @@
 //! Latency over offered load of a machine's fabric: several loads of several patterns, and where
 //! each saturates.
 //!
-//! One load is simulated by [`sme_sim::families::sme::traffic`]. Called by [`crate::cli::network`]; the chart is in
-//! [`chart`].
+//! One load is simulated by [`sme_sim::families::sme::traffic`]. Called by [`crate::cli::network`];
+//! the chart is in [`chart`].
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -167,8 +167,8 @@ impl LoadCurve {
         points
     }
 
-    /// The saturation point: the load at which the mean latency is [`SATURATED`] times the zero-load
-    /// latency, as a fraction of the capacity.
+    /// The saturation point: the load at which the mean latency is [`SATURATED`] times the
+    /// zero-load latency, as a fraction of the capacity.
     ///
     /// It lies between the lowest load that saturates and the one before it. Between the two the
     /// *reciprocal* of the latency is taken for a straight line, as it is for a simple queue; the
@@ -182,7 +182,8 @@ impl LoadCurve {
         let limit = self.zero_load_latency.times(SATURATED).as_ns();
         let [from, to] = [below, above].map(|point| 1.0 / point.outcome.latencies.mean.as_ns());
         let (begin, end) = (below.load.fraction(), above.load.fraction());
-        // Saturated by what it accepts, with the latencies of packets that have arrived still small.
+        // Saturated by what it accepts, with the latencies of packets that have arrived still
+        // small.
         if above.outcome.latencies.mean.as_ns() <= limit {
             return Some(end.min(self.bound));
         }
@@ -191,7 +192,8 @@ impl LoadCurve {
         Some(between.min(self.bound))
     }
 
-    /// The height in nanoseconds, at `load`, of the line through the mean latencies; `None` outside of it.
+    /// The height in nanoseconds, at `load`, of the line through the mean latencies; `None` outside
+    /// of it.
     pub fn mean_at(&self, load: f64) -> Option<f64> {
         let at = |point: &LoadPoint| (point.load.fraction(), point.outcome.latencies.mean.as_ns());
         let points: Vec<_> = self.sorted().into_iter().map(at).collect();

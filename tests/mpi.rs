@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use command::{sme_in, text};
 
-/// `mpirun -n PROCESSES sme ARGUMENTS` in `directory`, or nothing where there is no `mpirun`. Open MPI
-/// keeps what it needs meanwhile in `sessions`: two that begin at once fail over one directory.
+/// `mpirun -n PROCESSES sme ARGUMENTS` in `directory`, or nothing where there is no `mpirun`. Open
+/// MPI keeps what it needs meanwhile in `sessions`: two that begin at once fail over one directory.
 fn mpirun(directory: &Path, sessions: &Path, processes: usize, arguments: &str) -> Option<Command> {
     let found = Command::new("mpirun")
         .arg("--version")

@@ -21,8 +21,8 @@ pub struct BarrierSpec {
     pub cores: u32,
     /// The layout of flags, phases and words.
     pub layout: Layout,
-    /// [`Algorithm::FlagPhase`], [`Algorithm::Pthread`], [`Algorithm::Counter`]: the node whose memory
-    /// holds the data, and of the second the threads.
+    /// [`Algorithm::FlagPhase`], [`Algorithm::Pthread`], [`Algorithm::Counter`]: the node whose
+    /// memory holds the data, and of the second the threads.
     pub home: u32,
     /// [`Algorithm::FlagPhase`]: by which address the threads of the home reach the data.
     pub route: Route,
@@ -35,7 +35,8 @@ pub struct BarrierSpec {
 }
 
 impl BarrierSpec {
-    /// The barrier of `cores` threads on each node of `ranks`, as the paper has it where that says so.
+    /// The barrier of `cores` threads on each node of `ranks`, as the paper has it where that says
+    /// so.
     pub fn new(algorithm: Algorithm, ranks: Ranks, cores: u32, layout: Layout) -> Self {
         Self {
             algorithm,

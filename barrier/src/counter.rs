@@ -1,9 +1,10 @@
-//! The PThread barrier for machines whose memory has no atomic operations: the lock is a test-and-set
-//! register, as on the Intel SCC, and waiters read the event over and over, since nothing wakes sleepers
-//! across cores. A lock, a counter of those that have arrived, and an event that the last of them changes.
+//! The PThread barrier for machines whose memory has no atomic operations: the lock is a
+//! test-and-set register, as on the Intel SCC, and waiters read the event over and over, since
+//! nothing wakes sleepers across cores. A lock, a counter of those that have arrived, and an event
+//! that the last of them changes.
 //!
-//! Unlike [`Pthread`](crate::Pthread) the lock is free while threads leave: the counter has begun anew
-//! then, and a thread that has left the episode cannot end the next one without the others.
+//! Unlike [`Pthread`](crate::Pthread) the lock is free while threads leave: the counter has begun
+//! anew then, and a thread that has left the episode cannot end the next one without the others.
 
 use std::future::Future;
 

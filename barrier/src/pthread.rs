@@ -1,7 +1,7 @@
 //! The PThread barrier, the reference of H. Fröning et al., "Highly Scalable Barriers for Future
 //! High-Performance Computing Clusters", Fig. 3: as the Native POSIX Thread Library had it in 2010
-//! (glibc, `nptl/sysdeps/pthread/pthread_barrier_wait.c`, described by its comments), with the futex
-//! mutex of U. Drepper, "Futexes Are Tricky", 2004, *mutex2*.
+//! (glibc, `nptl/sysdeps/pthread/pthread_barrier_wait.c`, described by its comments), with the
+//! futex mutex of U. Drepper, "Futexes Are Tricky", 2004, *mutex2*.
 //!
 //! A lock, a counter of those inside, and an event that the last to arrive increments. The lock is
 //! not released by who took it last: it is kept until the last thread has left, so that no thread

@@ -65,8 +65,8 @@ impl TreeShape {
         }
     }
 
-    /// The index of the child that is released in the given `turn`, below `children`: those with the
-    /// largest subtrees first.
+    /// The index of the child that is released in the given `turn`, below `children`: those with
+    /// the largest subtrees first.
     pub(crate) fn released_in_turn(self, turn: u32, children: u32) -> u32 {
         match self {
             TreeShape::Heap => turn,

@@ -209,7 +209,8 @@ impl Program {
     }
 }
 
-/// The rate is that of the loads alone; as many stores and some fills and write-backs come with them.
+/// The rate is that of the loads alone; as many stores and some fills and write-backs come with
+/// them.
 fn fft(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("staleness, loads of an FFT");
     for (nodes, share) in [(4, 512), (64, 1024)] {

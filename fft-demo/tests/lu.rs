@@ -200,7 +200,8 @@ fn what_the_barrier_must_do_to_the_caches() {
     }
 }
 
-/// The table of the module's documentation, for one thread; others load block (k, k) once more each.
+/// The table of the module's documentation, for one thread; others load block (k, k) once more
+/// each.
 #[test]
 fn how_often_memory_is_touched() {
     let (block, blocks) = (8u64, 6u64);

@@ -1,9 +1,9 @@
 //! Beats: a wire between two blocks carries a whole packet in a cycle, in one beat.
 //!
-//! In Verilog a beat is a vector; in the simulation it stays the packet that it is, so that a
-//! FIFO moves it without taking it apart. Kernels read a field with `get_value_FIELD()` and write
-//! one with `set_value_FIELD(…)`, which become slices of the vector; `FIELD_low` is the lower 32
-//! bits of a longer one and `FIELD_high` the rest (half and half of `enables`), `address_3_7` is bits 3
+//! In Verilog a beat is a vector; in the simulation it stays the packet that it is, so that a FIFO
+//! moves it without taking it apart. Kernels read a field with `get_value_FIELD()` and write one
+//! with `set_value_FIELD(…)`, which become slices of the vector; `FIELD_low` is the lower 32 bits
+//! of a longer one and `FIELD_high` the rest (half and half of `enables`), `address_3_7` is bits 3
 //! to 7 of an address, `word` its bits 3 and 4. Bit 0 is the lowest:
 //!
 //! | [`PacketBeat`], 160 bits | Bits | [`HtBeat`], 144 bits | Bits |
@@ -18,9 +18,10 @@
 //! | enables | 152–159 | | |
 //!
 //! `kind` is the number of [`Kind`] in both: 0 read request, 1 posted write, 2 response, 3 error
-//! response. `flag` says that a write is coherent, or that a response is one doubleword. Fields that a
-//! kind does not carry are zero. The host's own pins carry [`DoublewordsBeat`]. The observer's mark of
-//! the cycle model's packets (`trace`) is not in a beat: hardware has no such thing.
+//! response. `flag` says that a write is coherent, or that a response is one doubleword. Fields
+//! that a kind does not carry are zero. The host's own pins carry [`DoublewordsBeat`]. The
+//! observer's mark of the cycle model's packets (`trace`) is not in a beat: hardware has no such
+//! thing.
 
 mod doublewords;
 

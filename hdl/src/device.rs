@@ -185,8 +185,8 @@ pub trait Pins: Block {
 /// An output `data`, or one whose name ends in `_data`, means something only in cycles in which
 /// `valid`, or the output with `_valid` in that place, is not zero; only then it is compared.
 /// `_channel`, `_crc`, `_stays` and `_before`, which accompany the data, are treated alike; so are
-/// `found`, `_source`, `_tag` and `_stays`, which a table looks up, with `used`, and the `_source` of a
-/// packet that `waits`.
+/// `found`, `_source`, `_tag` and `_stays`, which a table looks up, with `used`, and the `_source`
+/// of a packet that `waits`.
 #[macro_export]
 macro_rules! pins {
     (@ [$($generics:tt)*] [$block:ty] [$($input:ident)*] [$($output:ident)*]) => {

@@ -1,9 +1,9 @@
 //! The pins of an engine: which value is what.
 //!
 //! [`InputPins`] puts packets and credits on the inputs of a [`Device`](crate::device::Device) with
-//! the ports of [`Engine`](crate::blocks::engine::Engine), [`OutputPins`] reads its outputs, and [`show`]
-//! puts there what the cycle model gives out. Of the pins
-//! of which each link has one, the six stand side by side.
+//! the ports of [`Engine`](crate::blocks::engine::Engine), [`OutputPins`] reads its outputs, and
+//! [`show`] puts there what the cycle model gives out. Of the pins of which each link has one, the
+//! six stand side by side.
 
 use sme_sim::families::sme::engine::{HtChannel, Input, Output, Packet};
 use sme_sim::parts::fabric::{CHANNELS, LINK_PORTS};
@@ -95,8 +95,8 @@ impl InputPins {
         self.0[LINK_IN_CREDIT..][..LINK_PORTS].fill(Value::default());
     }
 
-    /// The host's packet has one bit of its command inverted: none of 3, 4 and 5, so that the channel
-    /// stays.
+    /// The host's packet has one bit of its command inverted: none of 3, 4 and 5, so that the
+    /// channel stays.
     pub fn spoil_command(&mut self, bit: usize) {
         let data = &mut self.0[HOST_IN_DATA];
         let bit = DoublewordsBeat::COMMAND + bit;

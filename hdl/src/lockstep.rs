@@ -102,8 +102,8 @@ impl Pair {
         self.compare(cycles, Random::seeded(seed), HISTORY_CYCLES)
     }
 
-    /// Runs for as many cycles as there are `words` for, or until an output differs; the traffic draws
-    /// these. At most `history` cycles are kept.
+    /// Runs for as many cycles as there are `words` for, or until an output differs; the traffic
+    /// draws these. At most `history` cycles are kept.
     pub fn replay(&mut self, words: Vec<Words>, history: usize) -> Outcome {
         self.compare(words.len() as u64, Random::replay(words), history)
     }

@@ -6,8 +6,8 @@
 //! An engine without packets inside is not clocked. One with packets is clocked at every edge; but
 //! what the node sees as the engine's edges are those at which something can happen, by the same
 //! two facts as in the cycle model: if no packet moved, no tag came back and nothing came, nothing
-//! moves at the next edge either; and a link port knows when its packet ends. So both do the same work in the same
-//! number of events.
+//! moves at the next edge either; and a link port knows when its packet ends. So both do the same
+//! work in the same number of events.
 
 use std::sync::Arc;
 

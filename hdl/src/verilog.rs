@@ -106,8 +106,8 @@ impl Files {
 
 /// The warnings of Verilator that are switched off in a module.
 const LINT: &str = "\
-// The logic of a module is one block: what goes from there through a part and back to it looks like a
-// loop to Verilator. There is none; it costs some speed of simulation.
+// The logic of a module is one block: what goes from there through a part and back to it looks like
+// a loop to Verilator. There is none; it costs some speed of simulation.
 /* verilator lint_off UNOPTFLAT */
 ";
 

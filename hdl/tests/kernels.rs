@@ -104,7 +104,8 @@ fn is_constant(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_uppercase()) && word.chars().all(spelt)
 }
 
-/// The input of a block inside is assigned here and read here, which is no input any more in Verilog.
+/// The input of a block inside is assigned here and read here, which is no input any more in
+/// Verilog.
 const READ_BACK: &str = "an input of a block inside is read where it is assigned: use a Local";
 
 fn is_word(c: char) -> bool {

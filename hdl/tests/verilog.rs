@@ -1,7 +1,6 @@
 //! The generated Verilog of every block, in other people's tools: Verilator and iverilog simulate
-//! it as the cycle model does, Verilator and Yosys find nothing to object to, and what lies beside it
-//! runs them. A tool that is not installed is
-//! said to be missing, and what needs it is skipped.
+//! it as the cycle model does, Verilator and Yosys find nothing to object to, and what lies beside
+//! it runs them. A tool that is not installed is said to be missing, and what needs it is skipped.
 
 // A failure here fails the test.
 #![allow(clippy::unwrap_used)]
@@ -305,7 +304,8 @@ fn a_wrong_vector_fails_the_test_bench() {
     assert!(iverilog(bench, &directory).is_err());
 }
 
-/// All that `sme rtl verilog` writes, with `benches` of the prototype's engine and `cycles` of traffic.
+/// All that `sme rtl verilog` writes, with `benches` of the prototype's engine and `cycles` of
+/// traffic.
 fn machine_directory(kind: &str, benches: &[&'static Bench], cycles: u64) -> PathBuf {
     let site = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("machine-{kind}"));
     let _ = fs::remove_dir_all(&site);

@@ -32,13 +32,13 @@ pub enum Route {
     /// By the global address through the caches of one's own node, which keep a copy that no
     /// other node invalidates or updates: see [`Cacheable`](crate::Cacheable).
     Cached,
-    /// As a line that is tagged as a message buffer: see [`Tagged`](crate::Tagged). Where a machine has
-    /// none, the same as [`Route::Global`].
+    /// As a line that is tagged as a message buffer: see [`Tagged`](crate::Tagged). Where a machine
+    /// has none, the same as [`Route::Global`].
     Tagged,
 }
 
-/// Address of a synchronization variable: one byte, one writer at a time, values `0..=127`. Where threads
-/// take turns at writing it, something else orders them, such as a lock.
+/// Address of a synchronization variable: one byte, one writer at a time, values `0..=127`. Where
+/// threads take turns at writing it, something else orders them, such as a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Flag(pub u64);
 

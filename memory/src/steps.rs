@@ -1,5 +1,5 @@
-//! A barrier as explicit steps: what its threads ask of memory, one thing after the other, without a
-//! future to keep them in.
+//! A barrier as explicit steps: what its threads ask of memory, one thing after the other, without
+//! a future to keep them in.
 //!
 //! Where there are a hundred million threads, a future for each is too much. Most of them do the
 //! same: read the phase of their node, set their own flag, wait for the phase to change

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The native memory and barriers, and the memory that the threads of a measured transfer share, under
-# Miri, which finds undefined behaviour and data races.
+# The native memory and barriers, and the memory that the threads of a measured transfer share,
+# under Miri, which finds undefined behaviour and data races.
 # Miri comes with a nightly toolchain only, and builds a standard library from crates that it
 # downloads: where it cannot, this says so and succeeds.
 set -eu

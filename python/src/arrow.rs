@@ -4,7 +4,8 @@
 //!
 //! Called by `super`, which puts a [`Stream`] or a [`Schema`] into a capsule (Arrow's PyCapsule
 //! interface). A structure owns what it points to by its `private_data`; its `release` gives that
-//! back once: the importer calls it, or the drop of a structure that was never imported. An importer may move a structure elsewhere, and then marks the old place as released.
+//! back once: the importer calls it, or the drop of a structure that was never imported. An
+//! importer may move a structure elsewhere, and then marks the old place as released.
 //!
 //! The interface is C, so that this file has `unsafe`; what each use rests on stands beside it.
 #![allow(unsafe_code, reason = "pointers are the interface")]
@@ -108,9 +109,9 @@ fn metadata(key: &str, value: &str) -> Vec<u8> {
 /// `schema` points to a schema that `Schema::new` made, wherever it was moved since, and that was
 /// not released.
 unsafe extern "C" fn release_schema(schema: *mut Schema) {
-    // SAFETY: the caller's pointer is valid, and no other thread uses it meanwhile (the interface lets
-    // one thread at a time use a structure). `private_data` came from `Box::into_raw` of this type
-    // in `Schema::new`, and is taken once, as `release` is gone afterwards.
+    // SAFETY: the caller's pointer is valid, and no other thread uses it meanwhile (the interface
+    // lets one thread at a time use a structure). `private_data` came from `Box::into_raw` of this
+    // type in `Schema::new`, and is taken once, as `release` is gone afterwards.
     let described = unsafe {
         (*schema).release = None;
         Box::from_raw((*schema).private_data.cast::<Described>())

@@ -1,10 +1,11 @@
 //! From flags to experiments: lists are read, names looked up, and everything that does not fit
 //! together is refused before anything is simulated, in one line that names the flag.
 //!
-//! Called by `sme barrier` (one value a flag) and `sme sweep` (lists). The points of a sweep
-//! come in the order of the row's columns: machine, set, algorithm, placement, topology, nodes,
-//! cores, episodes, seed, pin, layout, fan-in, tree shape, mapping, local fan-in, skew, its distribution, work, noise;
-//! the last varies fastest. Points that differ only in what their algorithm does not look at are one point.
+//! Called by `sme barrier` (one value a flag) and `sme sweep` (lists). The points of a sweep come
+//! in the order of the row's columns: machine, set, algorithm, placement, topology, nodes, cores,
+//! episodes, seed, pin, layout, fan-in, tree shape, mapping, local fan-in, skew, its distribution,
+//! work, noise; the last varies fastest. Points that differ only in what their algorithm does not
+//! look at are one point.
 
 use std::collections::HashSet;
 use std::sync::Arc;

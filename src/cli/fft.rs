@@ -28,7 +28,8 @@ const LOG2N: u32 = 16;
 /// The flags of `sme fft`.
 #[derive(Args, Clone, Debug)]
 pub struct FftFlags {
-    /// Binary logarithm of the number of points [default: that of --input, else 16; with --paper 14]
+    /// Binary logarithm of the number of points [default: that of --input, else 16; with --paper
+    /// 14]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(super) log2n: Option<String>,
     /// Simulate Fig. 12 and 13 of the paper; print their tables, and write them and their plots

@@ -106,8 +106,8 @@ pub struct ExperimentFlags {
     /// The end of this text lists the mappings.
     #[arg(long, value_name = "NAME")]
     pub mapping: Option<String>,
-    /// Gather and release each node's threads by a tree of this fan-in, too (tree only) [default: the
-    /// threads notify their local master and spin on its phase]
+    /// Gather and release each node's threads by a tree of this fan-in, too (tree only) [default:
+    /// the threads notify their local master and spin on its phase]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub local_fan_in: Option<String>,
     /// Delay each arrival by a random time up to this (e.g. 500ns or 2us); see --skew-distribution
@@ -130,8 +130,8 @@ pub struct ExperimentFlags {
         allow_negative_numbers = true
     )]
     pub workers: String,
-    /// How the simulator keeps nodes: readable (each thread a program of its own), compact (two bytes
-    /// a thread; tree and dissemination) or auto; results do not depend on it
+    /// How the simulator keeps nodes: readable (each thread a program of its own), compact (two
+    /// bytes a thread; tree and dissemination) or auto; results do not depend on it
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub form: String,
     /// What disturbs the threads.
@@ -150,8 +150,8 @@ pub struct ProgramFlags {
     /// square as the memory nodes allow, or what the machine's file says]
     #[arg(long, value_name = "SHAPE")]
     pub(super) topology: Option<String>,
-    /// Nodes whose cores run the program, a list such as 1,2,4 or 1..64*2: the first of the topology
-    /// [default: 64]
+    /// Nodes whose cores run the program, a list such as 1,2,4 or 1..64*2: the first of the
+    /// topology [default: 64]
     #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
     pub(super) nodes: Option<String>,
     /// Threads on each of them, one a core; a list [default: 4]
@@ -172,8 +172,9 @@ pub struct ProgramFlags {
     /// coherent]
     #[arg(long, value_name = "NAME")]
     pub(super) coherence_point: Option<String>,
-    /// The piece in which data is spread [default: a line of the caches, so that a thread's data lies
-    /// on all nodes; with pages of 4KiB much of it lies on one, and the slowest thread decides]
+    /// The piece in which data is spread [default: a line of the caches, so that a thread's data
+    /// lies on all nodes; with pages of 4KiB much of it lies on one, and the slowest thread
+    /// decides]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub(super) page: Option<String>,
     /// What is drawn.
@@ -193,7 +194,8 @@ pub struct ProgramFlags {
     /// not is told below the table; with json and csv on stderr
     #[arg(long)]
     pub(super) stale: bool,
-    /// Write a row for every stale load (--stale): CSV, or JSON lines if FILE ends in .json or .jsonl
+    /// Write a row for every stale load (--stale): CSV, or JSON lines if FILE ends in .json or
+    /// .jsonl
     #[arg(long, value_name = "FILE", requires = "stale", help_heading = "Output")]
     pub(super) stale_list: Option<PathBuf>,
     /// Write a trace of all threads for ui.perfetto.dev: what each did and when, its phases,

@@ -29,8 +29,8 @@ pub struct NativeFlags {
         allow_negative_numbers = true
     )]
     threads: String,
-    /// Barrier: flag-phase, flat, tree, dissemination, butterfly, pthread or counter; where it tells nodes
-    /// from threads, every thread is a node
+    /// Barrier: flag-phase, flat, tree, dissemination, butterfly, pthread or counter; where it
+    /// tells nodes from threads, every thread is a node
     #[arg(long, value_name = "NAME", default_value = "flag-phase")]
     algorithm: String,
     /// Most notifications a thread of the tree receives [default: 8]

@@ -17,8 +17,8 @@ use crate::report::stop::Stop;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "What disturbs threads")]
 pub struct DisturbanceFlags {
-    /// How arrivals are spread: uniform up to --skew, exponential with it as mean, or normal with it
-    /// as standard deviation, cut at 0 [default: uniform]
+    /// How arrivals are spread: uniform up to --skew, exponential with it as mean, or normal with
+    /// it as standard deviation, cut at 0 [default: uniform]
     #[arg(long, value_name = "NAME")]
     pub skew_distribution: Option<String>,
     /// Time that each thread computes before each barrier (such as 1ms); it counts as latency
@@ -45,8 +45,8 @@ pub struct NoiseFlags {
     /// Mean duration of a detour; 0 is no noise
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub noise_duration: Option<String>,
-    /// When: periodic, uniform (once in every period, at any time in it) or exponential (gaps), each
-    /// core out of step with the others [default: periodic]
+    /// When: periodic, uniform (once in every period, at any time in it) or exponential (gaps),
+    /// each core out of step with the others [default: periodic]
     #[arg(long, value_name = "NAME")]
     pub noise_distribution: Option<String>,
     /// For how long: constant or exponential [default: constant]

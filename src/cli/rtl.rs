@@ -115,8 +115,8 @@ pub struct EngineFlags {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Of the engine")]
 pub struct AnyEngineFlags {
-    /// Machine whose engine is compared, built in or a file [default: sme-prototype, with any of these
-    /// flags; without them the seed chooses sizes and network]
+    /// Machine whose engine is compared, built in or a file [default: sme-prototype, with any of
+    /// these flags; without them the seed chooses sizes and network]
     #[arg(long, value_name = "NAME|FILE.toml")]
     machine: Option<String>,
     /// Override a constant of that machine, with its unit; may be repeated
@@ -191,8 +191,8 @@ impl MachineEngine {
         bench.of(&self.site)
     }
 
-    /// RTL, model and traffic of the engine of some node, which `seed` chooses, or of its broken variant
-    /// `fault`.
+    /// RTL, model and traffic of the engine of some node, which `seed` chooses, or of its broken
+    /// variant `fault`.
     fn any_node(&self, seed: u64, fault: Option<&str>) -> Result<Pair, Unsupported> {
         engine_of(&self.site.of_seed(seed), fault)
     }

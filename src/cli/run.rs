@@ -106,8 +106,8 @@ impl RunJob {
     /// Simulates all points, draws the pictures and writes everything.
     ///
     /// # Errors
-    /// [`Stop::Failed`] where a point or a picture failed, or a repetition has another result, after
-    /// everything was written; [`Stop::Input`] where results cannot be written.
+    /// [`Stop::Failed`] where a point or a picture failed, or a repetition has another result,
+    /// after everything was written; [`Stop::Input`] where results cannot be written.
     pub fn run(mut self) -> Result<(), Stop> {
         let (clock, began) = (Instant::now(), SystemTime::now());
         for name in self.idle_machines() {

@@ -251,8 +251,9 @@ impl Sweep {
         Ok(())
     }
 
-    /// Simulates the points from number `first` on, up to `jobs` at a time in every process, and hands
-    /// their rows to `emit` in order. Where points fail, the rows before the first of them are emitted.
+    /// Simulates the points from number `first` on, up to `jobs` at a time in every process, and
+    /// hands their rows to `emit` in order. Where points fail, the rows before the first of them
+    /// are emitted.
     fn simulate_from(
         &self,
         crew: &mut Leading<'_>,

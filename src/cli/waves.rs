@@ -1,7 +1,7 @@
 //! `--waves`: the ports of chosen engines as a waveform.
 //!
-//! Called by [`super::barrier`]; calls [`sme_sim::families::sme::engine::waves`]. While the run goes on the
-//! waveform grows in a scratch file; it gets to its place when it is whole.
+//! Called by [`super::barrier`]; calls [`sme_sim::families::sme::engine::waves`]. While the run
+//! goes on the waveform grows in a scratch file; it gets to its place when it is whole.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek};

@@ -5,7 +5,8 @@
 //! process to process, only where there are any. All of it happens on the main thread.
 //!
 //! When a process dies, the launcher ends the others; the first two of these say why on stderr, as
-//! the launcher may not. (Open MPI's does not always pass on what they say then, but speaks itself.)
+//! the launcher may not. (Open MPI's does not always pass on what they say then, but speaks
+//! itself.)
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

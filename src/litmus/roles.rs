@@ -43,7 +43,8 @@ enum Region {
     Crowd,
 }
 
-/// The name of the spans, one a thread of the test, that begin when the thread hears of the beginning.
+/// The name of the spans, one a thread of the test, that begin when the thread hears of the
+/// beginning.
 pub(super) const HEARD: &str = "heard";
 
 /// The names of the spans, one a thread of the test, in which a rehearsal loads a line that no

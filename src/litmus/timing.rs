@@ -24,8 +24,8 @@ use super::{MemoryKind, roles};
 const SPANS_NS: [u64; 5] = [20, 150, 600, 2_500, 10_000];
 /// The same of a run with a crowd, behind whose stores others wait.
 const CROWDED_SPANS_NS: [u64; 2] = [2_500, 7_500];
-/// The most cores of a node that belong to a crowd, and the most stores of each: together what a node
-/// takes about ten microseconds to perform.
+/// The most cores of a node that belong to a crowd, and the most stores of each: together what a
+/// node takes about ten microseconds to perform.
 const MOST_CROWD: u32 = 8;
 const MOST_STORES: u32 = 10;
 
@@ -247,8 +247,8 @@ fn share(span_ps: u64, part: u64) -> Time {
     Time::from_ps(((u128::from(span_ps) * u128::from(part)) >> 64) as u64)
 }
 
-/// The coordinate of `thread` of point `point` of a sequence that fills a cube evenly however long it
-/// gets, in 2^64 parts: Weyl's, multiples of the square roots of primes.
+/// The coordinate of `thread` of point `point` of a sequence that fills a cube evenly however long
+/// it gets, in 2^64 parts: Weyl's, multiples of the square roots of primes.
 fn grid(point: u64, thread: usize) -> u64 {
     const PRIMES: [u64; 8] = [2, 3, 5, 7, 11, 13, 17, 19];
     let prime = PRIMES[thread % PRIMES.len()];

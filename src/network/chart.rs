@@ -5,8 +5,8 @@
 use super::{LOAD_UNITS, Load, LoadCurve, NetworkPlan};
 use crate::plot::{Axis, Chart, Curve, Marks, Scaling, Stroke, Symbol};
 
-/// The chart ends at so many times the highest zero-load latency: beyond saturation latencies have no
-/// end.
+/// The chart ends at so many times the highest zero-load latency: beyond saturation latencies have
+/// no end.
 const CEILING: f64 = 6.0;
 
 /// Digits behind the point of a load.

@@ -34,8 +34,8 @@ impl FftKernel {
         Ok(Self { fft, input })
     }
 
-    /// The forward transform of 2^`log2n` points drawn from the seed of `program`, whose threads run
-    /// it.
+    /// The forward transform of 2^`log2n` points drawn from the seed of `program`, whose threads
+    /// run it.
     ///
     /// # Errors
     /// If there are too many points, or no room for them.

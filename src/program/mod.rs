@@ -1,5 +1,6 @@
 //! Shared-memory programs on a simulated cluster: a kernel of `sme-fft-demo`, its data spread over
-//! the nodes' memory, its threads, and a barrier that is the point at which memory becomes coherent.
+//! the nodes' memory, its threads, and a barrier that is the point at which memory becomes
+//! coherent.
 //!
 //! A program of one's own is a [`Kernel`]: its data in [`Array`]s, which a [`Pool`] spreads over
 //! the nodes by a [`Placement`], and what each thread does as a member of a [`Team`]. A [`Program`]
@@ -315,8 +316,8 @@ impl Program {
         Layout::padded(shape.line_bytes).at(homes(shape, self.memory_nodes))
     }
 
-    /// The memory that the program's data can have. Every call begins anew: all arrays and locks of a
-    /// program come from one pool, or they lie in the same memory.
+    /// The memory that the program's data can have. Every call begins anew: all arrays and locks of
+    /// a program come from one pool, or they lie in the same memory.
     ///
     /// # Errors
     /// If a page is of no use.
@@ -332,8 +333,8 @@ impl Program {
         Ok(pool)
     }
 
-    /// A lock for all threads, its variables in memory from `pool`. It is passed on within a node up
-    /// to `passes` times in a row, and does for the data that it protects what `coherence` says.
+    /// A lock for all threads, its variables in memory from `pool`. It is passed on within a node
+    /// up to `passes` times in a row, and does for the data that it protects what `coherence` says.
     ///
     /// # Errors
     /// If its variables do not fit, the data lies on nodes that do not run the program, or the
@@ -372,8 +373,8 @@ impl Program {
         self.run_watched(kernel, |_| {}, None, result)
     }
 
-    /// The same; `watch` is told now and then how many barriers all threads have left, and `list` of
-    /// each stale load if they are checked.
+    /// The same; `watch` is told now and then how many barriers all threads have left, and `list`
+    /// of each stale load if they are checked.
     ///
     /// # Errors
     /// As [`Self::run`].

@@ -16,7 +16,8 @@ use super::stop::Stop;
 use super::table;
 use crate::experiment::{Part, PathStep};
 
-/// Two tables of the critical path of `whole`: the steps in order, and for each part its time and share.
+/// Two tables of the critical path of `whole`: the steps in order, and for each part its time and
+/// share.
 pub fn critical_path(whole: &str, steps: &[PathStep]) -> String {
     let mut spent: Spent = BTreeMap::new();
     let mut rows = Vec::new();

@@ -48,7 +48,8 @@ impl Target {
     /// The kind of `path`; a directory is an error.
     pub fn of(path: &Path) -> io::Result<Self> {
         match fs::metadata(path) {
-            // What a link points at may be made there; `metadata` has seen that links end somewhere.
+            // What a link points at may be made there; `metadata` has seen that links end
+            // somewhere.
             Err(error) if error.kind() == io::ErrorKind::NotFound => match fs::read_link(path) {
                 Ok(to) => Self::of(&directory(path).join(to)),
                 Err(_) => Ok(Self::File(path.to_owned())),

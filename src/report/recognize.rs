@@ -1,5 +1,5 @@
-//! Whether a line of a result file is the row of a given experiment: what a resumed sweep asks before
-//! it continues a file.
+//! Whether a line of a result file is the row of a given experiment: what a resumed sweep asks
+//! before it continues a file.
 //!
 //! Called by [`crate::cli::sweep`]; the counterpart of [`super::row`].
 

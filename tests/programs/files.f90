@@ -1,5 +1,5 @@
-! Files in Fortran: each rank writes its part of a matrix of columns through a view, and all are read
-! back. Its argument is a directory. It prints what is WRONG, and a line at the end.
+! Files in Fortran: each rank writes its part of a matrix of columns through a view, and all are
+! read back. Its argument is a directory. It prints what is WRONG, and a line at the end.
 
 program files
   use mpi

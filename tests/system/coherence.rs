@@ -50,8 +50,8 @@ fn barrier(point: CoherencePoint, cached: bool) -> Coherent<Tree> {
     .unwrap()
 }
 
-/// In each of three rounds one node writes words of node 3's memory and, after the barrier, all read
-/// them; a second barrier separates the rounds. Memory takes writes slowly.
+/// In each of three rounds one node writes words of node 3's memory and, after the barrier, all
+/// read them; a second barrier separates the rounds. Memory takes writes slowly.
 fn rounds(barrier: Coherent<Tree>, route: Route) -> StaleReport {
     let machine = Machine::builtin("sme-prototype").unwrap();
     let machine = machine.with(&[("host.bridge", "900 ns")]).unwrap();

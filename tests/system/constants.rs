@@ -303,8 +303,8 @@ struct Known {
     before: Option<String>,
     /// The seconds that it took last, and a guess before that.
     takes_s: f64,
-    /// The probability that the next constant moves it, estimated from those before: neighbours move
-    /// the same.
+    /// The probability that the next constant moves it, estimated from those before: neighbours
+    /// move the same.
     likely: f64,
 }
 

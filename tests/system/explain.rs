@@ -278,10 +278,10 @@ where
             .iter()
             .filter(|s| s.what.contains("enters the engine"));
         let slack = cycle * meetings.count() as f64;
-        // A wait for the bridge is one step, the waiting packet's, but what it lasts are the turns of
-        // those ahead: each crosses the bridge too, a crossing that is on no step. So a bridge that
-        // is shorter by d ends the wait earlier by d for each of them; nothing else may come of it.
-        // A turn lasts as long as the crossing and memory: `held` at least.
+        // A wait for the bridge is one step, the waiting packet's, but what it lasts are the turns
+        // of those ahead: each crosses the bridge too, a crossing that is on no step. So a bridge
+        // that is shorter by d ends the wait earlier by d for each of them; nothing else may come
+        // of it. A turn lasts as long as the crossing and memory: `held` at least.
         let held = 60.0 + 78.0;
         let waits = |s: &&PathStep| {
             words == ["crosses the bridge"] && s.what.contains("waits for the bridge")

@@ -16,7 +16,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn read(document: impl AsRef<Path>) -> String {
+pub fn read(document: impl AsRef<Path>) -> String {
     fs::read_to_string(root().join(document)).unwrap()
 }
 
@@ -173,7 +173,7 @@ fn a_remote_load_takes_its_constants_as_often_as_the_tutorial_says() {
 }
 
 /// The documents of the project: in its root, in `docs/`, and beside code.
-fn documents() -> Vec<PathBuf> {
+pub fn documents() -> Vec<PathBuf> {
     let mut found = Vec::new();
     for folder in ["", "docs"] {
         for entry in fs::read_dir(root().join(folder)).unwrap() {
@@ -188,7 +188,7 @@ fn documents() -> Vec<PathBuf> {
 }
 
 /// `document` without its blocks of code.
-fn prose(document: &str) -> String {
+pub fn prose(document: &str) -> String {
     let mut in_block = false;
     let outside = document.lines().filter(|line| {
         let fence = line.starts_with("```");

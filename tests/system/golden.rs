@@ -1,9 +1,9 @@
-//! Commands of every kind give what is recorded of them: their standard output, exit status and files,
-//! byte for byte, and of what is refused also the line on standard error.
+//! Commands of every kind give what is recorded of them: their standard output, exit status and
+//! files, byte for byte, and of what is refused also the line on standard error.
 //!
 //! The commands stand in tests/golden/commands.txt, what they gave in tests/golden/recorded/. With
-//! `UPDATE=1` in the environment it is recorded anew; the difference belongs into the commit that is
-//! meant to move it.
+//! `UPDATE=1` in the environment it is recorded anew; the difference belongs into the commit that
+//! is meant to move it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

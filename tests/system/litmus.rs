@@ -113,8 +113,8 @@ fn the_verdicts_are_those_of_the_document() {
     }
 }
 
-/// The models say the same: what is never observed with the shipped tests is what they forbid, what is
-/// always observed is all that they allow.
+/// The models say the same: what is never observed with the shipped tests is what they forbid, what
+/// is always observed is all that they allow.
 #[test]
 fn the_verdicts_are_those_of_the_models() {
     let (documented, shipped) = (documented(), shipped());

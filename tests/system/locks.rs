@@ -1,7 +1,7 @@
 //! The locks on simulated clusters: one thread at a time, none stands still, no update is lost,
 //! whether the data under the lock is reached past the caches or through them; and where the lock
-//! does nothing for cached data, updates are lost. The checker of loads finds nothing in the former,
-//! and says of the latter what was forgotten.
+//! does nothing for cached data, updates are lost. The checker of loads finds nothing in the
+//! former, and says of the latter what was forgotten.
 
 use std::sync::Arc;
 

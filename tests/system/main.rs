@@ -72,4 +72,5 @@ mod unmodified;
 mod validate;
 mod waves;
 mod ways;
+mod width;
 mod worlds;

@@ -1,5 +1,5 @@
-//! `sme network` as a user runs it: rows, formats, the chart, bad input; and the saturation point of
-//! dimension-order routing beside the published one.
+//! `sme network` as a user runs it: rows, formats, the chart, bad input; and the saturation point
+//! of dimension-order routing beside the published one.
 
 use crate::command::{sme, stdout, text};
 use serde_json::Value;
@@ -40,8 +40,8 @@ fn an_eight_by_eight_mesh_saturates_within_ten_percent_of_what_is_published() {
     assert!((saturation / PUBLISHED - 1.0).abs() < 0.1, "{saturation}");
     // What is accepted at full load says the same.
     assert!((accepted / PUBLISHED - 1.0).abs() < 0.1, "{accepted}");
-    // The same test tells a network that is not as good from one that is: credits for a fifth of the
-    // round trip over a link.
+    // The same test tells a network that is not as good from one that is: credits for a fifth of
+    // the round trip over a link.
     let (starved, accepted) = of("0.5,0.7,1", "--set link.channel_credits=8");
     assert!(starved < 0.85 && accepted < 0.85, "{starved} {accepted}");
 }

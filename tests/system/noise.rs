@@ -120,7 +120,8 @@ proptest! {
             let steps = path.iter().filter(|step| step.part == part);
             steps.map(|step| step.to.since(step.from).as_ps()).sum()
         };
-        // The thread on the path may have left the barrier before some detours sooner than the last.
+        // The thread on the path may have left the barrier before some detours sooner than the
+        // last.
         prop_assert!(of(Part::Core) >= work.since(Time::from_ns(50_000)).as_ps());
         // No thread works so long without a detour.
         if work.as_ps() >= 80_000_000 {
@@ -170,8 +171,8 @@ fn without_disturbance_nothing_changes_and_each_seed_differs() {
 }
 
 /// Hoefler, Schneider, Lumsdaine (SC'10): what a collective operation loses to noise grows with the
-/// number of processes, until every operation meets the longest detour there is. At the same share of
-/// every core, rare long detours end in far worse than frequent short ones.
+/// number of processes, until every operation meets the longest detour there is. At the same share
+/// of every core, rare long detours end in far worse than frequent short ones.
 #[test]
 fn noise_is_amplified_with_scale_until_it_dominates() {
     let slowdowns = |period: Time| -> Vec<(f64, f64)> {

@@ -328,8 +328,8 @@ fn the_sort_is_checked() {
     }
 }
 
-/// Threads without work are allowed, and so is the smallest of everything; of the transform's threads
-/// without a row there is a warning.
+/// Threads without work are allowed, and so is the smallest of everything; of the transform's
+/// threads without a row there is a warning.
 #[test]
 fn the_smallest_is_right() {
     for (arguments, warning) in [

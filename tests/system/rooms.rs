@@ -67,7 +67,7 @@ fn root() -> &'static Path {
 }
 
 /// The Rust files under `folder`, by their paths from the root.
-fn files(folder: &str) -> Vec<String> {
+pub fn files(folder: &str) -> Vec<String> {
     fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

@@ -298,8 +298,8 @@ fn a_disk_that_is_full_is_said_in_one_line() {
     );
 }
 
-/// A wrong result fails the run, and the list that shows why is there; a file that was there before is
-/// replaced.
+/// A wrong result fails the run, and the list that shows why is there; a file that was there before
+/// is replaced.
 #[test]
 fn a_wrong_result_has_its_list() {
     let directory = tempfile::tempdir().unwrap();

@@ -40,8 +40,8 @@ pub const DEFAULT_MAPPING: Mapping = Mapping::SubMesh;
 /// Fan-in of the paper's tree (Sec. V-B).
 pub const DEFAULT_FAN_IN: u32 = 8;
 
-/// The place of flag-phase's flags and phase; on a chip with message passing buffers, of every barrier's
-/// variables.
+/// The place of flag-phase's flags and phase; on a chip with message passing buffers, of every
+/// barrier's variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VariablePlacement {
     /// One node, in its coherent memory.
@@ -52,7 +52,8 @@ pub enum VariablePlacement {
     Remote,
     /// The same split; the first node's threads spin in their caches (Sec. V-A, Fig. 7).
     Coherent,
-    /// Any nodes, each with its variables in its message passing buffer; of flag-phase in the first's.
+    /// Any nodes, each with its variables in its message passing buffer; of flag-phase in the
+    /// first's.
     Buffer,
     /// The same in the memory behind the buffers, past the caches.
     Memory,
@@ -159,8 +160,8 @@ pub struct Experiment {
     pub tree_shape: TreeShape,
     /// `--mapping`: which node the tree's ranks stand on.
     pub mapping: Mapping,
-    /// `--local-fan-in`: the tree barrier has a tree of this fan-in in each node, too; where there is
-    /// none, a node's threads notify its local master and spin on its phase.
+    /// `--local-fan-in`: the tree barrier has a tree of this fan-in in each node, too; where there
+    /// is none, a node's threads notify its local master and spin on its phase.
     pub local_fan_in: Option<u32>,
     /// `--skew`: each arrival is delayed by a seeded time, uniform up to this unless
     /// [`Disturbance::skew_distribution`] says otherwise.
@@ -174,9 +175,9 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// The tree barrier of the paper on `machine`: on the nodes of a 64-node network or as many as the
-    /// machine has, a thread on each core, 100 episodes that count. Fewer `nodes` are the first of the
-    /// network; more need a `topology` that holds them.
+    /// The tree barrier of the paper on `machine`: on the nodes of a 64-node network or as many as
+    /// the machine has, a thread on each core, 100 episodes that count. Fewer `nodes` are the first
+    /// of the network; more need a `topology` that holds them.
     pub fn new(machine: Arc<Machine>) -> Self {
         let shape = machine.shape();
         let nodes = shape.nodes.min(64);

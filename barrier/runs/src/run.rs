@@ -73,8 +73,9 @@ impl Experiment {
         self.run_among(&mut Alone, observe, watch)
     }
 
-    /// The same, together with `peers`, who do the same with the same experiment. What is recorded of
-    /// single threads and links is at process 0 only; critical path and ports cannot be recorded.
+    /// The same, together with `peers`, who do the same with the same experiment. What is recorded
+    /// of single threads and links is at process 0 only; critical path and ports cannot be
+    /// recorded.
     ///
     /// # Errors
     /// Those of [`Self::run`], and [`Failure::Peers`] within [`Error::Failure`].
@@ -273,8 +274,8 @@ impl Experiment {
         })
     }
 
-    /// The critical path of the last episode, which is simulated once more; `times` are those of the
-    /// first time.
+    /// The critical path of the last episode, which is simulated once more; `times` are those of
+    /// the first time.
     fn critical_path<B>(
         &self,
         plan: &Arc<EpisodePlan<B>>,

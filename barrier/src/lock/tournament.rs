@@ -31,8 +31,9 @@
 //! both stores have been performed: the load is its own read-back. At the home itself the words are
 //! coherent local memory, where the fence performs the stores. The turn must not pass the claim:
 //! same home, same order (the fence between them is for real threads, where two threads' stores to
-//! two words are ordered by nothing less). So each match sees sequentially consistent memory, and mutual exclusion
-//! is Peterson's: of two who have claimed, the one whose number is *not* in `turn` goes.
+//! two words are ordered by nothing less). So each match sees sequentially consistent memory, and
+//! mutual exclusion is Peterson's: of two who have claimed, the one whose number is *not* in `turn`
+//! goes.
 //!
 //! *Top-down release.* A release withdraws the claims from the last round to the first. A node that
 //! follows from the same half of a match writes the same claim from another node, hence by another

@@ -36,7 +36,8 @@ pub enum Failure {
     Deadlock { waiting: Vec<u32> },
     /// Threads go on and on.
     Endless,
-    /// A second thread wrote a flag, without holding a register or while the first's store was on its way.
+    /// A second thread wrote a flag, without holding a register or while the first's store was on
+    /// its way.
     TwoWriters { place: Place, threads: [u32; 2] },
     /// An address outside, a value of eight bits, an atomic operation on remote memory.
     Illegal(&'static str),
@@ -397,8 +398,8 @@ impl Atomic for TestMemory {
 }
 
 impl TestMemory {
-    /// Reads a register when the thread's earlier stores to its node have been performed, and sets it;
-    /// whether it was clear.
+    /// Reads a register when the thread's earlier stores to its node have been performed, and sets
+    /// it; whether it was clear.
     fn test(&self, world: &mut World, register: Register) -> bool {
         world.drain(self.thread, register.node);
         let place = register_at(register);

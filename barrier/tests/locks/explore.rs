@@ -8,8 +8,8 @@ use crate::machine::{Choice, Failure, Machine};
 const MOST_MOVES: usize = 200_000;
 
 /// Goes through every state that the machine can come to, by depth first, with a machine built anew
-/// for each; `check` is asked wherever nothing can move any more. Returns how many states there are,
-/// or the first failure and the choices that led there.
+/// for each; `check` is asked wherever nothing can move any more. Returns how many states there
+/// are, or the first failure and the choices that led there.
 pub fn all<'p>(
     machine: impl Fn() -> Machine<'p>,
     check: impl Fn(&Machine<'p>) -> Result<(), Failure>,

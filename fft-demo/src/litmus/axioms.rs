@@ -58,7 +58,8 @@ pub(super) fn outcomes(test: &Test) -> BTreeSet<FinalState> {
         })
         .collect();
     for order in choices(&orders) {
-        // The store that each load sees, as a place in its location's order; 0 is the initial value.
+        // The store that each load sees, as a place in its location's order; 0 is the initial
+        // value.
         let loads: Vec<usize> = (0..events.len())
             .filter(|&at| events[at].stores.is_none())
             .collect();

@@ -3,8 +3,8 @@
 //! The abstract machine is that of x86-TSO (Owens, Sarkar and Sewell, *A Better x86 Memory Model:
 //! x86-TSO*, TPHOLs 2009): threads perform their instructions in order, stores go through queues
 //! between a thread and memory, and leave them at any time. The [`Model`]s differ in which queues
-//! there are, in what a load and a fence wait for, and in who shares a memory. Nothing here knows how
-//! long anything takes: what a machine does must be among what its model allows.
+//! there are, in what a load and a fence wait for, and in who shares a memory. Nothing here knows
+//! how long anything takes: what a machine does must be among what its model allows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -24,9 +24,9 @@ pub enum Model {
     /// until it is empty.
     TotalStoreOrder,
     /// Uncached memory behind engines. Stores wait in their core's buffer, and leave it in order;
-    /// what has left a node for one home stays in order, loads among stores, on the way to different
-    /// homes it does not. A load is answered from the buffer or leaves when that is empty. MFENCE
-    /// waits for the buffer only: no acknowledgement comes back.
+    /// what has left a node for one home stays in order, loads among stores, on the way to
+    /// different homes it does not. A load is answered from the buffer or leaves when that is
+    /// empty. MFENCE waits for the buffer only: no acknowledgement comes back.
     Posted {
         /// The home of each location.
         homes: Vec<u32>,

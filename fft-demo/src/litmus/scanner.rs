@@ -1,6 +1,7 @@
 //! Walks over the text of a litmus test, knows line and column, skips blanks and comments.
 //!
-//! Called by [`super::parse`](super::parse()). Lines and columns count from 1, columns in characters.
+//! Called by [`super::parse`](super::parse()). Lines and columns count from 1, columns in
+//! characters.
 
 use super::parse::ParseError;
 

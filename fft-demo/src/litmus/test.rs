@@ -1,7 +1,7 @@
 //! A litmus test, and the state in which a run of it ends.
 //!
-//! Made by [`super::parse`](super::parse()), shown again in the same format by `Display`. Threads and
-//! locations are numbered from 0, locations in the order in which the file names them.
+//! Made by [`super::parse`](super::parse()), shown again in the same format by `Display`. Threads
+//! and locations are numbered from 0, locations in the order in which the file names them.
 
 use std::fmt;
 

@@ -127,8 +127,8 @@ macro_rules! fields {
     };
 }
 
-// `form` and `what` are the lower and the upper half of the six bits of a command; `upper` is bit 2 of
-// the address, `word` its bits 3 and 4; `error` and `no_access` are those of a response.
+// `form` and `what` are the lower and the upper half of the six bits of a command; `upper` is bit 2
+// of the address, `word` its bits 3 and 4; `error` and `no_access` are those of a response.
 fields! {
     6 at 0, get_value_extension set_value_extension get_my_width_extension get_my_offset_extension;
     24 at 8, get_value_address_40_63 set_value_address_40_63

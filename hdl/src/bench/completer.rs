@@ -234,7 +234,8 @@ impl Traffic for Load {
     }
 }
 
-/// A request, often of the own `node` or of one that differs in one bit; one of twenty packets is none.
+/// A request, often of the own `node` or of one that differs in one bit; one of twenty packets is
+/// none.
 fn request(random: &mut Random, node: u32, writes: u32) -> Value {
     let kind = if chance(random, 5) {
         Kind::ReadResponse as u64 + u64::from(below(random, 2))

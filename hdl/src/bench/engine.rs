@@ -322,8 +322,8 @@ impl Rates {
         }
     }
 
-    /// Full load, and something is withheld until all of it is in use: answers, so that the tags run
-    /// out, or credits.
+    /// Full load, and something is withheld until all of it is in use: answers, so that the tags
+    /// run out, or credits.
     fn withholding(turn: u32) -> Self {
         let mut rates = Self {
             host: 100,
@@ -341,7 +341,8 @@ impl Rates {
     }
 }
 
-/// Cycles in which something is withheld, in every eighth phase: enough for the sizes that are built.
+/// Cycles in which something is withheld, in every eighth phase: enough for the sizes that are
+/// built.
 const WITHHELD_CYCLES: u32 = 250;
 
 impl Load {

@@ -294,9 +294,9 @@ impl ModelBlock for Model {
     }
 }
 
-/// Packets of all kinds; a receiver that returns
-/// places now quickly, now slowly, on several channels at once, and at times none on some of them until
-/// all are taken; and arriving packets a quarter of which has a wrong CRC.
+/// Packets of all kinds; a receiver that returns places now quickly, now slowly, on several
+/// channels at once, and at times none on some of them until all are taken; and arriving packets a
+/// quarter of which has a wrong CRC.
 #[derive(Default)]
 struct Load {
     /// Cycles after which all places of all channels are taken, if none is returned.

@@ -1,7 +1,7 @@
 //! Every block with its cycle model and its traffic: what the lockstep runs.
 //!
-//! The sizes of a block are those that a seed chooses, so that many are tried, or those that it has in a
-//! machine's engine ([`Bench::of`]): what becomes hardware.
+//! The sizes of a block are those that a seed chooses, so that many are tried, or those that it has
+//! in a machine's engine ([`Bench::of`]): what becomes hardware.
 
 mod completer;
 mod crossbar;

@@ -338,8 +338,8 @@ struct Load {
     moved: u64,
 }
 
-/// Of every thousand cycles these are the last, in which reads come as they can and no response does:
-/// all tags of a machine are in use before half of them are over.
+/// Of every thousand cycles these are the last, in which reads come as they can and no response
+/// does: all tags of a machine are in use before half of them are over.
 const WITHHELD_CYCLES: u32 = 300;
 
 impl Load {

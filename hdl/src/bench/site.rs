@@ -35,8 +35,8 @@ impl EngineSite {
         })
     }
 
-    /// A node of such a cluster where all that its engine has is in use: in the middle of a mesh, where
-    /// there are all links; in the corner of a torus, where links wrap.
+    /// A node of such a cluster where all that its engine has is in use: in the middle of a mesh,
+    /// where there are all links; in the corner of a torus, where links wrap.
     ///
     /// # Errors
     /// [`Unsupported`], as [`Self::new`].

@@ -254,7 +254,8 @@ struct Load {
     here: u32,
     credits: [[u16; CHANNELS]; LINK_PORTS],
     host: [Source; 2],
-    /// By link, the channel of what arrives, one-hot, and the packet: it is received in the next cycle.
+    /// By link, the channel of what arrives, one-hot, and the packet: it is received in the next
+    /// cycle.
     arriving: [(u64, Value); LINK_PORTS],
     /// Packets from links.
     received: u64,

@@ -54,8 +54,8 @@ fn broken_variants_are_found_out() {
     }
 }
 
-/// Faults that change nothing in a machine's engine: packets take its links for several cycles, and it has
-/// as many tags as there are numbers.
+/// Faults that change nothing in a machine's engine: packets take its links for several cycles, and
+/// it has as many tags as there are numbers.
 const NO_FAULTS: [(&str, &str); 5] = [
     ("link_port", "packets are fetched, and timed as if not"),
     (

@@ -58,8 +58,8 @@ impl<const N: usize, const I: usize> RoundRobin<N, I> {
         Self::among(u32::MAX, 0, last)
     }
 
-    /// The same, if none but these ever wants a cycle, bit by bit; those of a `kind` have a bit of `can`
-    /// of their own.
+    /// The same, if none but these ever wants a cycle, bit by bit; those of a `kind` have a bit of
+    /// `can` of their own.
     pub fn among(inputs: u32, kind: u32, last: usize) -> Self {
         assert!((1..=32).contains(&N) && I <= 5 && N <= 1 << I && last < N);
         let all = u64::from(u32::MAX) >> (32 - N);

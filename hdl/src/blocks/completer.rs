@@ -88,8 +88,8 @@ pub struct Completer {
     pub(crate) reads: TagTable<20>,
     /// Beside them, the origins' tags.
     origin_tags: LutRam<Bits<5>, 5>,
-    /// And which parts of their numbers are this node's: the responder has no time to compare, and here
-    /// there is time for a part of it only.
+    /// And which parts of their numbers are this node's: the responder has no time to compare, and
+    /// here there is time for a part of it only.
     origins_here: LutRam<Bits<3>, 5>,
     here: SameParts,
     pub(crate) address: Displace,

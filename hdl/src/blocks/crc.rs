@@ -7,10 +7,11 @@
 //! A CRC is linear: each of its bits is the exclusive or of certain bits of the packet, and of a
 //! constant. Which, [`PacketCrc::new`] finds by sending the bits one at a time through the shift
 //! register that defines the CRC (polynomial 0x1021, initially ones, highest bit of a byte first:
-//! CRC-16/IBM-3740), each at its place among header, address and data as [`sme_sim::families::sme::engine::packet`]
-//! lays them out. Fields that a packet's kind does not carry are zero in its beat and count as zero
-//! in its CRC, so that the kind does not matter. Simulation and Verilog are both made of these masks:
-//! as a kernel, this block alone would take longer to simulate than the rest of a link port.
+//! CRC-16/IBM-3740), each at its place among header, address and data as
+//! [`sme_sim::families::sme::engine::packet`] lays them out. Fields that a packet's kind does not
+//! carry are zero in its beat and count as zero in its CRC, so that the kind does not matter.
+//! Simulation and Verilog are both made of these masks: as a kernel, this block alone would take
+//! longer to simulate than the rest of a link port.
 //!
 //! ```text
 //! cycle    0   1   2

@@ -215,7 +215,8 @@ pub struct CrossbarHalf {
     /// The packet to the switch is taken.
     pub away_ready: Signal<In, Bit>,
     pub(crate) own: PingPong<PacketBeat>,
-    /// In step with it, where its packets go: the switch finds their way from that in the same cycle.
+    /// In step with it, where its packets go: the switch finds their way from that in the same
+    /// cycle.
     pub(crate) targets: SkidBuffer<Bits<20>>,
     /// Its packets for this node go aside.
     stays: Fork,
@@ -300,8 +301,8 @@ impl Logic for CrossbarHalf {
             self.switch.valid.val() & !(self.stays.goes_aside.val() & !self.last_from_own.q.val());
         self.home_valid.next = self.switch.valid.val() | self.stays.goes_aside.val();
         // The packet that just comes from the switch is the last to be there. `switch_turn` chooses
-        // the packet, `own_turn` what moves on; each from a register of its own, so that no table is of
-        // both, which need not be placed together.
+        // the packet, `own_turn` what moves on; each from a register of its own, so that no table
+        // is of both, which need not be placed together.
         self.early.next = self.own.data.val();
         if self.switch_turn.val() {
             self.early.next = self.switch.stored_data.val();

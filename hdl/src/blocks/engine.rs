@@ -279,8 +279,8 @@ impl Engine {
         })
     }
 
-    /// Its block of this name, alone; the whole where that is the name. None where it has several of
-    /// the kind, or none.
+    /// Its block of this name, alone; the whole where that is the name. None where it has several
+    /// of the kind, or none.
     pub fn into_part(self, name: &str) -> Option<Box<dyn Device>> {
         Some(match name {
             "engine" => Box::new(Clocked::new(self)),

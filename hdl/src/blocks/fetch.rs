@@ -79,7 +79,8 @@ pub struct Fetch<T: Synth> {
     written: SlotAddress,
     /// Of the packet that is read.
     found: SlotAddress,
-    /// The channels of which a packet is found in the register as well; all but in a broken variant.
+    /// The channels of which a packet is found in the register as well; all but in a broken
+    /// variant.
     pub(crate) late: Constant<Bits<4>>,
 }
 

@@ -8,15 +8,15 @@
 //! write, read ──> count ──> valid = not empty, ready = not full: registers
 //! ```
 //!
-//! The first packet stands in a register, so that its reader has the whole cycle for it; the place in
-//! the memory that it came to holds it, too, until it is taken.
+//! The first packet stands in a register, so that its reader has the whole cycle for it; the place
+//! in the memory that it came to holds it, too, until it is taken.
 //!
 //! Every wire between two blocks ends in one, or in one of two places, a
 //! [`SkidBuffer`](super::skid_buffer::SkidBuffer), [`PingPong`](super::ping_pong::PingPong) or
 //! [`LateFifo`](super::late_fifo::LateFifo), which belongs to the block that reads it. `valid` and
 //! `ready` are registers: what is written in a cycle is offered in the next, and a place freed in a
-//! cycle can be written in the next. Writes while it is not ready and reads while it is not valid do
-//! nothing. A FIFO of depth 2 carries a packet every cycle:
+//! cycle can be written in the next. Writes while it is not ready and reads while it is not valid
+//! do nothing. A FIFO of depth 2 carries a packet every cycle:
 //!
 //! ```text
 //! cycle      0   1   2   3   4

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! It stands beside a [`SkidBuffer`](super::skid_buffer::SkidBuffer) or
-//! [`PingPong`](super::ping_pong::PingPong), with the same `write` and `read`, and knows of each packet
-//! one bit. Its reader decides by whether there is a packet and where it goes; here both
-//! are in one register, that is, none of the cycle is spent on it.
+//! [`PingPong`](super::ping_pong::PingPong), with the same `write` and `read`, and knows of each
+//! packet one bit. Its reader decides by whether there is a packet and where it goes; here both are
+//! in one register, that is, none of the cycle is spent on it.
 //!
 //! ```text
 //! cycle          0   1   2   3   4
@@ -47,8 +47,8 @@ pub struct Fork {
     sideways: Register<Bit>,
     /// Of the second packet.
     behind: Kept<Bit>,
-    /// There is a packet that comes first if the first one goes: the one that is offered, or, if the
-    /// FIFO is full, the second.
+    /// There is a packet that comes first if the first one goes: the one that is offered, or, if
+    /// the FIFO is full, the second.
     follows: Signal<Local, Bit>,
     /// The way of that packet.
     way: Signal<Local, Bit>,

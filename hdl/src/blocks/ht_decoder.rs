@@ -7,10 +7,10 @@
 //!             └─ errors, data ─────────> response
 //! ```
 //!
-//! It is combinational. The rules are those of [`sme_sim::families::sme::engine::ht::Doublewords::decode`]; each buffer
-//! behind it keeps one kind, so that no field is chosen by kind. A request that is no sized read or
-//! write of up to eight aligned bytes gets the upper 24 bits of its address set, and so is one of no
-//! node.
+//! It is combinational. The rules are those of
+//! [`sme_sim::families::sme::engine::ht::Doublewords::decode`]; each buffer behind it keeps one
+//! kind, so that no field is chosen by kind. A request that is no sized read or write of up to
+//! eight aligned bytes gets the upper 24 bits of its address set, and so is one of no node.
 //!
 //! ```text
 //! cycle         0   1   2

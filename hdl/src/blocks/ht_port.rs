@@ -15,8 +15,9 @@
 //! ```
 //!
 //! On the host's side a packet is made of HyperTransport's doublewords, each at its place
-//! ([`DoublewordsBeat`]): [`HtDecoder`] stands in front of the receive buffers, [`HtEncoder`] in front of
-//! the transmit FIFOs, behind which there is no time for it. On the engine's side are beats of fields.
+//! ([`DoublewordsBeat`]): [`HtDecoder`] stands in front of the receive buffers, [`HtEncoder`] in
+//! front of the transmit FIFOs, behind which there is no time for it. On the engine's side are
+//! beats of fields.
 //!
 //! A packet from the host always has a place, since the host holds a credit for it; the packet's
 //! command chooses the buffer. The three buffers move on independently, and each place that is
@@ -116,8 +117,8 @@ pub struct HtPort {
     /// Of the reads for the host.
     pub(crate) order: ReadOrder,
     pub(crate) arbiter: RoundRobin<3, 2>,
-    /// The same arbiter twice more, its channels counted from 1 and from 2 on, so that their registers
-    /// are others: they choose the packet, the first one all but its data.
+    /// The same arbiter twice more, its channels counted from 1 and from 2 on, so that their
+    /// registers are others: they choose the packet, the first one all but its data.
     pub(crate) choosers: [RoundRobin<3, 2>; 2],
     /// Places left in the host.
     pub(crate) places: [Credits; 3],

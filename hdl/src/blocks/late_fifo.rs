@@ -11,11 +11,11 @@
 //! ready <── not full: a register                                                  <──── read
 //! ```
 //!
-//! To its neighbours it is a [`Fifo`](super::fifo::Fifo), cycle for cycle, but for `write_data`. The
-//! [switch](super::switch) knows late in a cycle who has won an output; with a cycle more it has time
-//! to fetch the winner's packet, while the reader decides already by `valid`. A packet that
-//! is read at once passes by the memory. `write` may come late in the cycle: each register is one table
-//! behind it.
+//! To its neighbours it is a [`Fifo`](super::fifo::Fifo), cycle for cycle, but for `write_data`.
+//! The [switch](super::switch) knows late in a cycle who has won an output; with a cycle more it
+//! has time to fetch the winner's packet, while the reader decides already by `valid`. A packet
+//! that is read at once passes by the memory. `write` may come late in the cycle: each register is
+//! one table behind it.
 //!
 //! ```text
 //! cycle      0   1   2   3   4

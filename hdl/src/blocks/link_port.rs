@@ -62,7 +62,8 @@ use rust_hdl::prelude::*;
 /// Most cycles that a packet can take a link.
 pub const MAX_CYCLES: u64 = 1 << 16;
 
-/// Fewest cycles that a packet takes a link on which it is fetched: it begins, it is fetched, it leaves.
+/// Fewest cycles that a packet takes a link on which it is fetched: it begins, it is fetched, it
+/// leaves.
 const LATE_CYCLES: u64 = 3;
 
 /// One of a switch's six link ports.
@@ -96,8 +97,8 @@ pub struct LinkPort {
     pub link_in_data: Signal<In, PacketBeat>,
     /// Its CRC.
     pub link_in_crc: Signal<In, Bits<16>>,
-    /// The channel on which a sound packet has come two cycles before, one-hot. The switch has a place
-    /// for it.
+    /// The channel on which a sound packet has come two cycles before, one-hot. The switch has a
+    /// place for it.
     pub receive_valid: Signal<Out, Bits<4>>,
     /// The received packet.
     pub receive_data: Signal<Out, PacketBeat>,
@@ -164,8 +165,8 @@ pub struct LinkPort {
 
 impl LinkPort {
     /// A link whose receiver has `credits` places for each channel, at most
-    /// [`MAX_CREDITS`](sme_sim::families::sme::engine::design::MAX_CREDITS), and that a packet of 16 or 24 bytes takes for
-    /// so many cycles, 1 to [`MAX_CYCLES`].
+    /// [`MAX_CREDITS`](sme_sim::families::sme::engine::design::MAX_CREDITS), and that a packet of
+    /// 16 or 24 bytes takes for so many cycles, 1 to [`MAX_CYCLES`].
     pub fn new(credits: u16, cycles_16: u64, cycles_24: u64) -> Self {
         assert!(
             [cycles_16, cycles_24]
@@ -337,14 +338,16 @@ impl Logic for LinkPort {
             self.left.d.next = self.left.q.val() - 1;
             self.sending_next.next = self.left.q.val() != 1;
         }
-        // Of a packet that is not there yet nothing is known but that it takes more cycles than this one.
+        // Of a packet that is not there yet nothing is known but that it takes more cycles than
+        // this one.
         if self.begins.val() {
             self.channel.d.next = self.arbiter.winner.val();
             self.sending_next.next = self.beyond.val() != 0;
         }
         self.sending.d.next = self.sending_next.val();
-        // Where packets take several cycles the link is not free next if one begins now. So where it is
-        // free no FIFO is read and no credit used in this cycle: what comes is all that changes.
+        // Where packets take several cycles the link is not free next if one begins now. So where
+        // it is free no FIFO is read and no credit used in this cycle: what comes is all that
+        // changes.
         for i in 0..4 {
             if self.several.val() {
                 self.may_begin[i].d.next = (self.fifos[i].valid.val()

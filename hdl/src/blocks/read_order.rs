@@ -11,12 +11,12 @@
 //!                                                          └─ register ─> may_fail
 //! ```
 //!
-//! It stands beside a FIFO of two reads. Each read comes with the number of writes before it, modulo
-//! 2^16, and may go when as many have gone, that is, when the difference has its highest bit clear.
-//! The reader of the FIFO decides by that and by much else, so that it is a register, and so is
-//! whether there is a first read at all, and one that fails. Three reads can be the first in the next
-//! cycle, and a write more has gone or not: the differences of all six are there before it is known
-//! which it will be.
+//! It stands beside a FIFO of two reads. Each read comes with the number of writes before it,
+//! modulo 2^16, and may go when as many have gone, that is, when the difference has its highest bit
+//! clear. The reader of the FIFO decides by that and by much else, so that it is a register, and so
+//! is whether there is a first read at all, and one that fails. Three reads can be the first in the
+//! next cycle, and a write more has gone or not: the differences of all six are there before it is
+//! known which it will be.
 //!
 //! ```text
 //! cycle          0   1   2   3   4
@@ -54,8 +54,8 @@ pub struct ReadOrder {
     pub may_read: Signal<Out, Bit>,
     /// The same, and it fails.
     pub may_fail: Signal<Out, Bit>,
-    /// Not `may_read`, from a register of its own: what chooses a packet need not lie with what moves the
-    /// reads on.
+    /// Not `may_read`, from a register of its own: what chooses a packet need not lie with what
+    /// moves the reads on.
     pub may_not_read: Signal<Out, Bit>,
     /// The value of `may_read` in the next cycle, for readers that decide ahead.
     pub may_read_next: Signal<Out, Bit>,

@@ -12,12 +12,13 @@
 //! ```
 //!
 //! An address is decoded on its way into the FIFO: there it is a network packet already, under the
-//! host's tag, and beside it is known whether it is a node's; the address itself waits with it, as a
-//! read's data or beside a write. A read takes the lowest free source tag and waits while there is
-//! none, or while fewer writes have left than came before it ([`ReadOrder`]). If a write and a read
-//! can go, they take turns. A response frees its tag and goes to the host under the host's. A failed read is answered with an error when no response wants
-//! the port; a failed write is dropped in one cycle and counts as one that has left. A response to a
-//! tag that no read holds is dropped in the cycle in which the port would take it.
+//! host's tag, and beside it is known whether it is a node's; the address itself waits with it, as
+//! a read's data or beside a write. A read takes the lowest free source tag and waits while there
+//! is none, or while fewer writes have left than came before it ([`ReadOrder`]). If a write and a
+//! read can go, they take turns. A response frees its tag and goes to the host under the host's. A
+//! failed read is answered with an error when no response wants the port; a failed write is dropped
+//! in one cycle and counts as one that has left. A response to a tag that no read holds is dropped
+//! in the cycle in which the port would take it.
 //!
 //! ```text
 //! cycle            0   1   2   3   4   5

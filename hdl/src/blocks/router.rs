@@ -17,10 +17,10 @@
 //! exit     0   24  4       x+; the host; x-
 //! ```
 //!
-//! The sizes are constants of the instance, so one netlist serves every position of a cluster;
-//! the coordinates are inputs that never change. Sizes that are powers of two divide by wires. For
-//! others two products follow each other, which takes most of a cycle: what comes over a link has one for
-//! nothing else.
+//! The sizes are constants of the instance, so one netlist serves every position of a cluster; the
+//! coordinates are inputs that never change. Sizes that are powers of two divide by wires. For
+//! others two products follow each other, which takes most of a cycle: what comes over a link has
+//! one for nothing else.
 //!
 //! A torus goes the shorter way round, the + way if both are as long. With the signed distance
 //! d = there − here that is the − way if 2 · d > size, or if 0 > 2 · d > −size.

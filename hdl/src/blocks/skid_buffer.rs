@@ -9,9 +9,9 @@
 //! ready <── not full, a register       valid <── not empty, a register
 //! ```
 //!
-//! To its neighbours it is a [`Fifo`](super::fifo::Fifo) of depth 2, cycle for cycle; that one, which
-//! keeps what waits in a memory, is for many places. `write` decides little here: the writer may
-//! know late in the cycle that it does.
+//! To its neighbours it is a [`Fifo`](super::fifo::Fifo) of depth 2, cycle for cycle; that one,
+//! which keeps what waits in a memory, is for many places. `write` decides little here: the writer
+//! may know late in the cycle that it does.
 //!
 //! ```text
 //! cycle      0   1   2   3   4   5
@@ -97,8 +97,8 @@ impl<T: Synth> Logic for SkidBuffer<T> {
             self.head.d.next = self.behind.q.val();
         }
 
-        // Made from `read` and not from `head.enable`, which would do: placed among the packet's bits,
-        // that table would take these two registers along.
+        // Made from `read` and not from `head.enable`, which would do: placed among the packet's
+        // bits, that table would take these two registers along.
         if self.read.val() {
             self.not_empty.d.next = self.write.val() | (self.two.val() & !self.not_full.q.val());
             self.not_full.d.next = self.two.val() | !(self.not_full.q.val() & self.write.val());

@@ -11,13 +11,13 @@
 //!                                          └─────────────────────────────────────────────────┘
 //! ```
 //!
-//! A link's packet finds its route a cycle before it is received, as its link port says where it goes;
-//! one of the host does while it is written into its receive buffer. There is one for each virtual
-//! channel of a link and one for each class of the host. In the next cycle it may leave: an input
-//! requests the output of its first packet, and every output takes one of the requests for whose virtual
-//! channel it has a place, round robin. So a cycle's outputs follow the registers and
-//! the readers' *ready*, and nothing else. The packet itself follows a cycle later, when the
-//! winner is in a register; the FIFOs behind a switch know that
+//! A link's packet finds its route a cycle before it is received, as its link port says where it
+//! goes; one of the host does while it is written into its receive buffer. There is one for each
+//! virtual channel of a link and one for each class of the host. In the next cycle it may leave: an
+//! input requests the output of its first packet, and every output takes one of the requests for
+//! whose virtual channel it has a place, round robin. So a cycle's outputs follow the registers and
+//! the readers' *ready*, and nothing else. The packet itself follows a cycle later, when the winner
+//! is in a register; the FIFOs behind a switch know that
 //! ([`LateFifo`](crate::blocks::late_fifo::LateFifo)).
 //!
 //! ```text
@@ -69,8 +69,8 @@ pub struct Switch {
     pub arriving_on: [Signal<In, Bits<4>>; 6],
     /// The node that this packet goes to.
     pub arriving_target: [Signal<In, Bits<20>>; 6],
-    /// A packet from a link, bit by bit for its virtual channel; at most one in a cycle, and as it was
-    /// told of.
+    /// A packet from a link, bit by bit for its virtual channel; at most one in a cycle, and as it
+    /// was told of.
     pub receive_valid: [Signal<In, Bits<4>>; 6],
     /// The received packet.
     pub receive_data: [Signal<In, PacketBeat>; 6],

@@ -16,8 +16,8 @@
 //!
 //! The route is decided when a packet is written and kept beside it. Those of the first two packets
 //! stand decoded in registers, so that the allocators begin with one-hot bits. That a packet is
-//! taken is known late in a cycle: it chooses between the ways of the first two, and is noted; all else
-//! follows a cycle later. The packets themselves are in the switch's
+//! taken is known late in a cycle: it chooses between the ways of the first two, and is noted; all
+//! else follows a cycle later. The packets themselves are in the switch's
 //! [`Buffers`](crate::blocks::primitive::Buffers), at the addresses given here: the head is read in
 //! every cycle, and stands in a register in the next, when it may be known that it was taken.
 //!
@@ -242,7 +242,8 @@ impl Logic for SwitchInput {
         self.count.d.next = self.count.q.val();
         self.third.d.next = self.third.q.val();
         self.has_place.next = self.not_full.q.val();
-        // As if of what is written, but without waiting for that: if one was taken there is a place.
+        // As if of what is written, but without waiting for that: if one was taken there is a
+        // place.
         if self.was_taken.q.val() {
             if !self.write.val() {
                 self.count.d.next = self.count.q.val() - 1;

@@ -128,7 +128,8 @@ impl Logic for SwitchOutput {
             (self.can_by_class.val()).replace_bit(0, self.places.val().get_bit(0));
         self.can_by_class.next =
             (self.can_by_class.val()).replace_bit(1, self.places.val().get_bit(2));
-        // The places of a class come as early as the requests: they are looked at together if they can be.
+        // The places of a class come as early as the requests: they are looked at together if they
+        // can be.
         if self.together.val() {
             self.arbiter.want.next = self.request.val();
             self.arbiter.can.next = self.can_by_class.val();
@@ -143,8 +144,8 @@ impl Logic for SwitchOutput {
         self.started.clock.next = self.clock.val();
         self.started.reset.next = self.reset.val();
         self.started.d.next = self.all.val();
-        // A table lies with the register that takes what it says. Were these the tables of `grant`, they
-        // would lie with the packets, and not with the inputs, which wait for `grant`.
+        // A table lies with the register that takes what it says. Were these the tables of `grant`,
+        // they would lie with the packets, and not with the inputs, which wait for `grant`.
         self.winner.d.next = self.arbiter.grant.val() & self.started.q.val();
         self.select.next = self.winner.q.val();
 

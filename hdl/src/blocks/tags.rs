@@ -19,9 +19,9 @@
 //! ```
 //!
 //! The requester has one for reads of other nodes, the completer one for reads of its own node's
-//! memory. A read takes the lowest free tag and leaves its context; its response looks the
-//! context up and frees the tag. All outputs follow the registers as they were at the beginning of
-//! the cycle: a tag can be found from the cycle after its allocation on. One that is freed is held by
+//! memory. A read takes the lowest free tag and leaves its context; its response looks the context
+//! up and frees the tag. All outputs follow the registers as they were at the beginning of the
+//! cycle: a tag can be found from the cycle after its allocation on. One that is freed is held by
 //! no read from the next cycle on, and can be allocated in the one after that: `lookup` comes late
 //! and from afar, so that the search for the lowest begins at a register. `allocate` without a free
 //! tag does nothing, and so does `free` of a tag that no read holds.

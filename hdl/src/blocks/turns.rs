@@ -9,11 +9,11 @@
 //! host         1  1  1  1  1  1  .      the crossbar turns round what is for the own node
 //! ```
 //!
-//! A dimension of size 1 has no links, and a ring that does not wrap has no second dateline channel:
-//! a switch of an 8×8 mesh has 10 inputs of 26, and 32 of 182 paths from an input to an output. Most
-//! of a switch is multiplexers, so that this is most of its size. The engines of a cluster send no
-//! packet that comes, or wants to turn, where none does. One that came nevertheless would be lost, or
-//! would leave its input giving out wrong packets.
+//! A dimension of size 1 has no links, and a ring that does not wrap has no second dateline
+//! channel: a switch of an 8×8 mesh has 10 inputs of 26, and 32 of 182 paths from an input to an
+//! output. Most of a switch is multiplexers, so that this is most of its size. The engines of a
+//! cluster send no packet that comes, or wants to turn, where none does. One that came nevertheless
+//! would be lost, or would leave its input giving out wrong packets.
 
 use sme_sim::parts::fabric::{CHANNELS, HOST_PORT, Here, LINK_PORTS, Router, Topology};
 

@@ -44,7 +44,8 @@ impl Random {
         Self { source, drawn }
     }
 
-    /// A cycle begins: what follows is drawn in it. Nothing is kept of what is drawn before the first.
+    /// A cycle begins: what follows is drawn in it. Nothing is kept of what is drawn before the
+    /// first.
     pub fn begin_cycle(&mut self) {
         if let Source::Words(cycles, words) = &mut self.source {
             *words = cycles.next().unwrap_or_default().into_iter();

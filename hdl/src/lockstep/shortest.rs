@@ -1,10 +1,11 @@
 //! The shortest traffic that shows a difference, as far as taking things away finds it.
 //!
-//! Zeller and Hildebrandt, *Simplifying and Isolating Failure-Inducing Input* (2002), whose halves and
-//! quarters of a failing input are left out while what remains fails; but as MacIver and Donaldson,
-//! *Test-Case Reduction via Test-Case Generation* (2020), do it, on the [words](super::random) that the
-//! traffic draws and not on the inputs. Sizes and the traffic's rules stay: none sends without a
-//! credit because the cycle was left out in which the credit came back.
+//! Zeller and Hildebrandt, *Simplifying and Isolating Failure-Inducing Input* (2002), whose halves
+//! and quarters of a failing input are left out while what remains fails; but as MacIver and
+//! Donaldson, *Test-Case Reduction via Test-Case Generation* (2020), do it, on the
+//! [words](super::random) that the traffic draws and not on the inputs. Sizes and the traffic's
+//! rules stay: none sends without a credit because the cycle was left out in which the credit came
+//! back.
 //!
 //! Called by `sme rtl lockstep` once a run has found a difference.
 

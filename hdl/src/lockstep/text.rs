@@ -15,9 +15,9 @@ use crate::value::Value;
 /// Columns are as wide as what stands in them while all together are no wider than this.
 const WIDEST: usize = 110;
 
-/// The cycles in the history of a run, a line each: inputs that are not zero and mean something. Those that
-/// are the same in all cycles stand above them, and cycles that are alike in one line. Of more
-/// lines than `most`, the first and the last half are left.
+/// The cycles in the history of a run, a line each: inputs that are not zero and mean something.
+/// Those that are the same in all cycles stand above them, and cycles that are alike in one line.
+/// Of more lines than `most`, the first and the last half are left.
 pub fn traffic(outcome: &Outcome, inputs: &[Port], most: usize) -> String {
     let shown = Shown::new(outcome, inputs);
     let mut lines: Vec<Line> = Vec::new();

@@ -187,7 +187,8 @@ impl Names {
         Some(bound.min(width))
     }
 
-    /// The `bits` lowest bits of an expression in a context of `width` bits: text that is `bits` wide.
+    /// The `bits` lowest bits of an expression in a context of `width` bits: text that is `bits`
+    /// wide.
     fn bits(&self, expression: &Expression, bits: usize, width: usize) -> Option<Text> {
         if let Some(value) = self.constant(expression) {
             return Some(match expression {
@@ -324,8 +325,8 @@ impl Names {
         }
     }
 
-    /// `bits` bits of an expression from `lowest` on, the highest piece first, where no two operands
-    /// have a say in the same bit: single bits put into something, shifted operands, ored.
+    /// `bits` bits of an expression from `lowest` on, the highest piece first, where no two
+    /// operands have a say in the same bit: single bits put into something, shifted operands, ored.
     fn pieces(
         &self,
         expression: &Expression,

@@ -165,8 +165,8 @@ impl Cache {
         }
     }
 
-    /// The directory, made if need be; None if it cannot be, or if another user could have put something
-    /// into it.
+    /// The directory, made if need be; None if it cannot be, or if another user could have put
+    /// something into it.
     fn own_directory(&self) -> Option<&Path> {
         let directory = self.directory.as_deref()?;
         match private(directory).and_then(|()| fs::metadata(directory)) {
@@ -194,8 +194,8 @@ fn say_unkept(error: &VerilatedError) {
 /// The file that says what a build was made from.
 const MADE_FROM: &str = "made-from";
 
-/// The files of the build at `path` and the length of each, as they stand behind what it was made from:
-/// what a full disk or a loss of power has cut off would end the process that runs it.
+/// The files of the build at `path` and the length of each, as they stand behind what it was made
+/// from: what a full disk or a loss of power has cut off would end the process that runs it.
 fn files(path: &Path) -> io::Result<String> {
     let mut lines = Vec::new();
     for entry in fs::read_dir(path)? {

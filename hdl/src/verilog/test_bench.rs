@@ -18,7 +18,8 @@ use crate::value::Value;
 pub struct TestBench {
     inputs: Vec<Port>,
     outputs: Vec<Port>,
-    /// Outputs that the cycle model does not have: they are for the blocks around, or for observers.
+    /// Outputs that the cycle model does not have: they are for the blocks around, or for
+    /// observers.
     unchecked: Vec<String>,
     cycles: u64,
     /// The name of the file in which the bench looks for the vectors.
@@ -45,9 +46,9 @@ impl TestBench {
         }
     }
 
-    /// The bench of the module, or of one around it: module `MODULE_bench`, in Verilog. The ports of
-    /// `module` are connected to its wires `drive_NAME` and `got_NAME`, for each input and output;
-    /// outputs that are not connected are not checked.
+    /// The bench of the module, or of one around it: module `MODULE_bench`, in Verilog. The ports
+    /// of `module` are connected to its wires `drive_NAME` and `got_NAME`, for each input and
+    /// output; outputs that are not connected are not checked.
     pub fn bench(&self, module: &str, connections: &[(String, String)]) -> String {
         let connections: String = connections
             .iter()

@@ -1,5 +1,5 @@
-//! The engine with a port for each field of a packet of the network, and for the doublewords of one of the
-//! host, under the names that waveforms have.
+//! The engine with a port for each field of a packet of the network, and for the doublewords of one
+//! of the host, under the names that waveforms have.
 //!
 //! Between blocks a packet is one vector. To connect an engine to something else, or to find a
 //! signal of `sme barrier --waves`, one needs its parts: the module made here has them, and nothing
@@ -84,8 +84,8 @@ pub fn top(top: &str, engine: &str) -> String {
     text
 }
 
-/// The ports of the top level but clock and reset, and what of the wires of the engine's test bench goes
-/// there: the bench takes apart what the top level puts together.
+/// The ports of the top level but clock and reset, and what of the wires of the engine's test bench
+/// goes there: the bench takes apart what the top level puts together.
 pub(super) fn connections() -> Vec<(String, String)> {
     let pins = pins().into_iter();
     pins.map(|(pin, is_output, _)| {

@@ -57,8 +57,9 @@ impl Parts {
     }
 }
 
-/// In round k the ranks whose numbers differ in bit k exchange their results so far. Of more than a power
-/// of two ranks, the first ones are taken two and two, so that a result is that of neighbouring ranks.
+/// In round k the ranks whose numbers differ in bit k exchange their results so far. Of more than a
+/// power of two ranks, the first ones are taken two and two, so that a result is that of
+/// neighbouring ranks.
 async fn recursive_doubling(
     team: &Team,
     reduction: &Reduction,
@@ -104,8 +105,8 @@ async fn recursive_doubling(
     Ok(result)
 }
 
-/// Each part of the elements goes round the ring twice: to be reduced, and to be known everywhere. Each rank
-/// sends about twice the data, however many ranks there are.
+/// Each part of the elements goes round the ring twice: to be reduced, and to be known everywhere.
+/// Each rank sends about twice the data, however many ranks there are.
 async fn ring(
     team: &Team,
     reduction: &Reduction,

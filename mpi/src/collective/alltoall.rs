@@ -65,8 +65,9 @@ async fn pairwise(
     Ok(all.concat())
 }
 
-/// Blocks hop: in round k each rank sends on, over a distance of 2^k, all blocks for which bit k of the
-/// distance to their receiver is set (Bruck et al. 1997). Few messages, but each block goes several ways.
+/// Blocks hop: in round k each rank sends on, over a distance of 2^k, all blocks for which bit k of
+/// the distance to their receiver is set (Bruck et al. 1997). Few messages, but each block goes
+/// several ways.
 async fn bruck(team: &Team, mut blocks: Vec<Vec<u8>>, lengths: &[usize]) -> Result<Vec<u8>, Fault> {
     let (rank, size) = (team.rank(), team.size());
     // Block i has i ranks to go.

@@ -13,8 +13,8 @@ pub(crate) async fn barrier(team: Team, algorithm: Algorithm) -> Result<Vec<u8>,
     Ok(Vec::new())
 }
 
-/// In round k each rank tells the one 2^k further, and hears from the one 2^k before (Hensgen, Finkel and
-/// Manber 1988).
+/// In round k each rank tells the one 2^k further, and hears from the one 2^k before (Hensgen,
+/// Finkel and Manber 1988).
 async fn dissemination(team: &Team) -> Result<(), Fault> {
     let (rank, size) = (team.rank(), team.size());
     let mut distance = 1;

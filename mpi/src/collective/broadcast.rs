@@ -54,8 +54,9 @@ async fn binomial(team: &Team, root: u32, bytes: Vec<u8>, length: usize) -> Resu
     Ok(bytes)
 }
 
-/// Down a binomial tree, of which each subtree gets its part of the data; then the parts go round a ring
-/// (van de Geijn). Each rank sends about twice the data instead of as often as it has children.
+/// Down a binomial tree, of which each subtree gets its part of the data; then the parts go round a
+/// ring (van de Geijn). Each rank sends about twice the data instead of as often as it has
+/// children.
 async fn scatter_allgather(
     team: &Team,
     root: u32,

@@ -1,12 +1,13 @@
-//! Gathering blocks at a root. Blocks may differ in length, which only their senders and the root know.
+//! Gathering blocks at a root. Blocks may differ in length, which only their senders and the root
+//! know.
 
 use super::choice::Algorithm;
 use super::places;
 use super::team::Team;
 use crate::error::{ErrorClass, Fault};
 
-/// MPI_Gather and MPI_Gatherv of each rank's `own` block; the root, which knows the `lengths` of all, gets
-/// the blocks, others nothing.
+/// MPI_Gather and MPI_Gatherv of each rank's `own` block; the root, which knows the `lengths` of
+/// all, gets the blocks, others nothing.
 pub(crate) async fn gather(
     team: Team,
     algorithm: Algorithm,

@@ -1,5 +1,5 @@
-//! Collective calls between the two sides of an intercommunicator (MPI-4.1, Sec. 6.2.2 and 6.2.3). A team
-//! here sends to and receives from the other side; `local` is the team of the own side.
+//! Collective calls between the two sides of an intercommunicator (MPI-4.1, Sec. 6.2.2 and 6.2.3).
+//! A team here sends to and receives from the other side; `local` is the team of the own side.
 
 use super::choice::Algorithm;
 use super::gather::{bundle, unbundle};
@@ -101,8 +101,8 @@ pub(crate) async fn scatter_to(
     }
 }
 
-/// MPI_Allgather, MPI_Alltoall and their forms: block i goes to rank i of the other side, whose block has
-/// `lengths[i]` bytes.
+/// MPI_Allgather, MPI_Alltoall and their forms: block i goes to rank i of the other side, whose
+/// block has `lengths[i]` bytes.
 pub(crate) async fn alltoall(
     team: Team,
     (blocks, lengths): (Vec<Vec<u8>>, Vec<usize>),

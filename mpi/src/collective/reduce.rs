@@ -43,8 +43,8 @@ async fn linear(
     Ok(result)
 }
 
-/// Up a binomial tree: to the root itself if the operation is commutative, else to rank 0, which sends the
-/// result to the root.
+/// Up a binomial tree: to the root itself if the operation is commutative, else to rank 0, which
+/// sends the result to the root.
 async fn binomial(
     team: &Team,
     reduction: &Reduction,

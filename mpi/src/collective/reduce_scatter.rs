@@ -6,8 +6,8 @@ use super::team::Team;
 use super::{Reduction, places, reduce, scatter};
 use crate::error::Fault;
 
-/// MPI_Reduce_scatter and MPI_Reduce_scatter_block: rank i gets block i, of `lengths[i]` bytes, of the
-/// reduction of each rank's `own` elements.
+/// MPI_Reduce_scatter and MPI_Reduce_scatter_block: rank i gets block i, of `lengths[i]` bytes, of
+/// the reduction of each rank's `own` elements.
 pub(crate) async fn reduce_scatter(
     team: Team,
     algorithm: Algorithm,
@@ -24,7 +24,8 @@ pub(crate) async fn reduce_scatter(
     scatter(team, tree, (0, all, block)).await
 }
 
-/// In step k each rank sends the one k further its block. Operands are combined in the order of the ranks.
+/// In step k each rank sends the one k further its block. Operands are combined in the order of the
+/// ranks.
 async fn pairwise(
     team: &Team,
     reduction: &Reduction,

@@ -5,8 +5,8 @@ use super::choice::Algorithm;
 use super::team::Team;
 use crate::error::Fault;
 
-/// MPI_Scan of each rank's `own` elements, or MPI_Exscan, which leaves out the rank's own and gives rank 0
-/// nothing.
+/// MPI_Scan of each rank's `own` elements, or MPI_Exscan, which leaves out the rank's own and gives
+/// rank 0 nothing.
 pub(crate) async fn scan(
     team: Team,
     algorithm: Algorithm,
@@ -40,8 +40,8 @@ async fn chain(
     Ok(if is_exclusive { exclusive } else { inclusive })
 }
 
-/// In round k each rank sends the one 2^k further the result of the 2^k ranks up to itself (Hillis and
-/// Steele 1986).
+/// In round k each rank sends the one 2^k further the result of the 2^k ranks up to itself (Hillis
+/// and Steele 1986).
 async fn recursive_doubling(
     team: &Team,
     reduction: &Reduction,

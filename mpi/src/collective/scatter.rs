@@ -1,5 +1,5 @@
-//! Scattering blocks from a root. Blocks may differ in length, which only the root and their receivers
-//! know.
+//! Scattering blocks from a root. Blocks may differ in length, which only the root and their
+//! receivers know.
 
 use super::choice::Algorithm;
 use super::gather::{bundle, unbundle};

@@ -1,6 +1,7 @@
 //! The constructors of derived datatypes (MPI-4.1, Sec. 5.1.2, 5.1.3 and 5.1.7).
 //!
-//! Counts, displacements and sizes are those of the large-count calls (`MPI_Type_vector_c`, …): 64 bits.
+//! Counts, displacements and sizes are those of the large-count calls (`MPI_Type_vector_c`, …): 64
+//! bits.
 
 use super::layout::{Layout, Markers};
 use super::{Combiner, Contents, Datatype, counted, too_large};
@@ -158,12 +159,12 @@ impl Datatype {
         Self::new(Combiner::Struct, contents, layout, DISPLACEMENTS)
     }
 
-    /// A part of an array: `subsizes` elements from `starts`, of `sizes` (MPI_Type_create_subarray).
-    /// Its extent is that of the whole array.
+    /// A part of an array: `subsizes` elements from `starts`, of `sizes`
+    /// (MPI_Type_create_subarray). Its extent is that of the whole array.
     ///
     /// # Errors
-    /// As [`Self::contiguous`]; [`ErrorClass::Arg`] if there is no dimension or the part is empty or
-    /// not inside the array.
+    /// As [`Self::contiguous`]; [`ErrorClass::Arg`] if there is no dimension or the part is empty
+    /// or not inside the array.
     pub fn subarray(
         sizes: &[i64],
         subsizes: &[i64],

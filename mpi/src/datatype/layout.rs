@@ -1,8 +1,10 @@
-//! A datatype's layout: which bytes its data occupy, in the order of its type map (MPI-4.1, Sec. 5.1),
-//! and its bounds. A layout keeps repetitions as such: its size in memory does not depend on counts.
+//! A datatype's layout: which bytes its data occupy, in the order of its type map (MPI-4.1, Sec.
+//! 5.1), and its bounds. A layout keeps repetitions as such: its size in memory does not depend on
+//! counts.
 //!
-//! Bounds are kept in 128 bits while a layout is built, and checked to fit into 64 when it becomes a
-//! datatype. Every displacement lies within its bounds, so that displacements may be added modulo 2^64.
+//! Bounds are kept in 128 bits while a layout is built, and checked to fit into 64 when it becomes
+//! a datatype. Every displacement lies within its bounds, so that displacements may be added modulo
+//! 2^64.
 
 use std::sync::Arc;
 
@@ -203,7 +205,8 @@ impl Shape {
         }))
     }
 
-    /// This run with `next`, which begins `distance` bytes from its beginning, if that continues it.
+    /// This run with `next`, which begins `distance` bytes from its beginning, if that continues
+    /// it.
     fn joined(&self, distance: i64, next: &Self) -> Option<Arc<Self>> {
         let (
             Arrangement::Run { basic, count },

@@ -1,7 +1,7 @@
 //! Datatypes (MPI-4.1, Chapter 5): which bytes of memory a message consists of, and in which order.
 //!
-//! A [`Datatype`] is made by a constructor ([`Datatype::vector`], [`Datatype::subarray`], …) and never
-//! changes. It lists its data in type-map order, as [blocks](Datatype::blocks) of bytes or as
+//! A [`Datatype`] is made by a constructor ([`Datatype::vector`], [`Datatype::subarray`], …) and
+//! never changes. It lists its data in type-map order, as [blocks](Datatype::blocks) of bytes or as
 //! [runs](Datatype::elements) of predefined values; [`pack`] moves the data. All displacements and
 //! extents are in bytes. There is no commit state: every datatype can be used at once.
 //!
@@ -164,8 +164,8 @@ impl Datatype {
         self.0.layout.shape.bytes as i64
     }
 
-    /// Bytes from the lower to the upper bound (MPI_Type_get_extent; MPI-4.1, Sec. 5.1.7). Copies lie
-    /// that far apart.
+    /// Bytes from the lower to the upper bound (MPI_Type_get_extent; MPI-4.1, Sec. 5.1.7). Copies
+    /// lie that far apart.
     pub fn extent(&self) -> i64 {
         self.0.extent
     }
@@ -175,7 +175,8 @@ impl Datatype {
         self.0.lower_bound
     }
 
-    /// Bytes from the first to the last byte of data (MPI_Type_get_true_extent; MPI-4.1, Sec. 5.1.8).
+    /// Bytes from the first to the last byte of data (MPI_Type_get_true_extent; MPI-4.1, Sec.
+    /// 5.1.8).
     pub fn true_extent(&self) -> i64 {
         self.0.true_extent
     }
@@ -195,8 +196,8 @@ impl Datatype {
         &self.0.contents
     }
 
-    /// The predefined type that all its data have, if it is one: those of a derived datatype must for
-    /// predefined operations (MPI-4.1, Sec. 12.3.4).
+    /// The predefined type that all its data have, if it is one: those of a derived datatype must
+    /// for predefined operations (MPI-4.1, Sec. 12.3.4).
     pub fn basic(&self) -> Option<Basic> {
         match self.0.layout.shape.kinds {
             Kinds::One(basic) => Some(basic),

@@ -1,9 +1,9 @@
 //! Moves data between memory and messages (MPI-4.1, Sec. 5.2), and counts what a message holds
 //! (MPI-4.1, Sec. 3.2.5 and 5.1.11).
 //!
-//! A packed message is the data in type-map order without gaps: a receive with another datatype of the
-//! same signature can unpack it. `memory` is a piece of memory; displacement 0 lies at `origin` in it.
-//! [`super::external`] converts packed data into the format external32.
+//! A packed message is the data in type-map order without gaps: a receive with another datatype of
+//! the same signature can unpack it. `memory` is a piece of memory; displacement 0 lies at `origin`
+//! in it. [`super::external`] converts packed data into the format external32.
 
 use std::ops::Range;
 
@@ -11,13 +11,13 @@ use super::layout::Arrangement;
 use super::{Datatype, counted, too_large};
 use crate::error::{ErrorClass, Fault};
 
-/// Appends the data of `count` copies of `datatype` to `out` (MPI_Pack). Without data nothing is read,
-/// and `origin` may lie anywhere.
+/// Appends the data of `count` copies of `datatype` to `out` (MPI_Pack). Without data nothing is
+/// read, and `origin` may lie anywhere.
 ///
 /// # Errors
-/// [`ErrorClass::Buffer`] if data lie outside `memory`, [`ErrorClass::Count`] if `count` is negative,
-/// [`ErrorClass::Arg`] if the copies do not fit into 63 bits, [`ErrorClass::NoMem`] if `out` cannot
-/// grow so far: overlapping data may be larger than memory. Then `out` is as before.
+/// [`ErrorClass::Buffer`] if data lie outside `memory`, [`ErrorClass::Count`] if `count` is
+/// negative, [`ErrorClass::Arg`] if the copies do not fit into 63 bits, [`ErrorClass::NoMem`] if
+/// `out` cannot grow so far: overlapping data may be larger than memory. Then `out` is as before.
 pub fn pack(
     memory: &[u8],
     origin: usize,
@@ -44,11 +44,12 @@ pub fn pack(
     Ok(())
 }
 
-/// Fills the data of `count` copies of `datatype` from `packed`; returns the bytes used (MPI_Unpack).
+/// Fills the data of `count` copies of `datatype` from `packed`; returns the bytes used
+/// (MPI_Unpack).
 ///
-/// A shorter message fills the data that it reaches, and every byte of them: a message may end inside
-/// a predefined value. Bytes of a longer one are left over. Gaps keep their content. The whole of
-/// `count` copies must lie in `memory`, even if the message is shorter.
+/// A shorter message fills the data that it reaches, and every byte of them: a message may end
+/// inside a predefined value. Bytes of a longer one are left over. Gaps keep their content. The
+/// whole of `count` copies must lie in `memory`, even if the message is shorter.
 ///
 /// # Errors
 /// As [`pack`], except for [`ErrorClass::NoMem`]. Then `memory` is as before.
@@ -83,7 +84,8 @@ pub fn unpack(
 /// Bytes that `count` copies of `datatype` take in a message (MPI_Pack_size).
 ///
 /// # Errors
-/// [`ErrorClass::Count`] if `count` is negative, [`ErrorClass::Arg`] if they do not fit into 63 bits.
+/// [`ErrorClass::Count`] if `count` is negative, [`ErrorClass::Arg`] if they do not fit into 63
+/// bits.
 pub fn pack_size(count: i64, datatype: &Datatype) -> Result<u64, Fault> {
     size_of_copies(count, datatype)
 }

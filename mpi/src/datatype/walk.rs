@@ -1,5 +1,5 @@
-//! The data of a datatype in type-map order, found one by one: a walk takes memory for the nesting of
-//! the layout, not for its counts.
+//! The data of a datatype in type-map order, found one by one: a walk takes memory for the nesting
+//! of the layout, not for its counts.
 
 use std::iter::FusedIterator;
 use std::slice;

@@ -1,5 +1,5 @@
-//! The predefined operations on packed values. The caller has checked that the operation is legal on
-//! the type, and that both sides have the same whole number of values.
+//! The predefined operations on packed values. The caller has checked that the operation is legal
+//! on the type, and that both sides have the same whole number of values.
 
 use rustc_apfloat::Float;
 use rustc_apfloat::ieee::{Half, Quad, X87DoubleExtended};
@@ -291,7 +291,8 @@ impl<F: Float> Ring for Complex<Soft<F>> {
     }
 }
 
-/// Calls a generic function with the type of a number; `else` is for the numbers that are not listed.
+/// Calls a generic function with the type of a number; `else` is for the numbers that are not
+/// listed.
 macro_rules! with {
     ($number:expr, $function:ident $arguments:tt, [$($variant:ident: $type:ty),*] $(else $other:block)?) => {
         match $number {

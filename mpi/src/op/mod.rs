@@ -1,8 +1,8 @@
 //! Operations of reductions and accumulates (MPI-4.1, Sec. 6.9 and 12.3.4).
 //!
-//! [`Op::combine`] works on packed data. It keeps MPI's order: `into` becomes `earlier op into`, so that
-//! a reduction in rank order has the lower ranks in `earlier`, and an accumulate has the target's values
-//! in `earlier` and the origin's in `into`.
+//! [`Op::combine`] works on packed data. It keeps MPI's order: `into` becomes `earlier op into`, so
+//! that a reduction in rank order has the lower ranks in `earlier`, and an accumulate has the
+//! target's values in `earlier` and the origin's in `into`.
 //!
 //! | Operation | Classes of datatypes |
 //! |---|---|
@@ -13,8 +13,8 @@
 //! | MINLOC, MAXLOC | pair |
 //! | REPLACE, NO_OP | all |
 //!
-//! Integers wrap around. MAX, MIN, MAXLOC and MINLOC do not depend on the order of their operands: a NaN
-//! wins over any number, and of two zeros +0 is the larger one. Logical results are 0 or 1.
+//! Integers wrap around. MAX, MIN, MAXLOC and MINLOC do not depend on the order of their operands:
+//! a NaN wins over any number, and of two zeros +0 is the larger one. Logical results are 0 or 1.
 
 mod arithmetic;
 
@@ -24,8 +24,8 @@ use std::sync::Arc;
 use crate::datatype::{Basic, Class, Datatype};
 use crate::error::{ErrorClass, Fault};
 
-/// A user's function: `f(earlier, into, datatype)` sets `into` to `earlier op into`. Both are packed
-/// data of a whole number of copies of the datatype.
+/// A user's function: `f(earlier, into, datatype)` sets `into` to `earlier op into`. Both are
+/// packed data of a whole number of copies of the datatype.
 pub type Function = dyn Fn(&[u8], &mut [u8], &Datatype) + Send + Sync;
 
 /// An operation.
@@ -159,9 +159,9 @@ impl Op {
     /// predefined type. A user's function has the datatype to tell what the bytes are.
     ///
     /// # Errors
-    /// [`ErrorClass::Op`] if the operation does not combine such data, [`ErrorClass::Buffer`] if the
-    /// lengths differ or are no whole number of values, or of copies for a user's function. Then
-    /// `into` is as before.
+    /// [`ErrorClass::Op`] if the operation does not combine such data, [`ErrorClass::Buffer`] if
+    /// the lengths differ or are no whole number of values, or of copies for a user's function.
+    /// Then `into` is as before.
     pub fn combine(
         &self,
         earlier: &[u8],

@@ -53,12 +53,12 @@ where
     M: Means,
     P: Processor,
 {
-    /// Lets `tile` have that divider for `program`, or the one of the begin, with which the wishes of
-    /// its cores for the island's voltage are taken back as well. Ends when it has.
+    /// Lets `tile` have that divider for `program`, or the one of the begin, with which the wishes
+    /// of its cores for the island's voltage are taken back as well. Ends when it has.
     ///
     /// # Errors
-    /// [`NotSet`], also if the program has lost a core meanwhile. All wishes of the tile's cores are
-    /// taken back then, so that its clock is that of the begin.
+    /// [`NotSet`], also if the program has lost a core meanwhile. All wishes of the tile's cores
+    /// are taken back then, so that its clock is that of the begin.
     pub async fn set_frequency(
         &self,
         program: Program,
@@ -75,8 +75,8 @@ where
         self.agreed(program, domains, (&cores, results)).await
     }
 
-    /// Lets `island` have that voltage for `program`, or the one of the begin, with which the wishes
-    /// of its cores for the clocks of their tiles are taken back as well. Ends when it has.
+    /// Lets `island` have that voltage for `program`, or the one of the begin, with which the
+    /// wishes of its cores for the clocks of their tiles are taken back as well. Ends when it has.
     ///
     /// # Errors
     /// [`NotSet`], also if the program has lost a core meanwhile. All wishes of the island's cores

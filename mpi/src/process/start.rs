@@ -1,5 +1,5 @@
-//! Processes that daemons start: a *launch* says what a process has to know, as its arguments and its
-//! environment do, and an *image* is the program.
+//! Processes that daemons start: a *launch* says what a process has to know, as its arguments and
+//! its environment do, and an *image* is the program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;

@@ -1,5 +1,5 @@
-//! Persistent requests (MPI-4.1, Sec. 3.9 and 6.13): a call whose arguments are checked once, and which is
-//! started as often as the program likes. Its buffers are given to it at each start.
+//! Persistent requests (MPI-4.1, Sec. 3.9 and 6.13): a call whose arguments are checked once, and
+//! which is started as often as the program likes. Its buffers are given to it at each start.
 
 use std::fmt;
 use std::panic::Location;

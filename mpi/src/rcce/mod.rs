@@ -1,13 +1,13 @@
-//! RCCE, Intel's own message library for the SCC, as a yardstick (T. Mattson, R. van der Wijngaart, *RCCE: a
-//! Small Library for Many-Core Communication*, 2010): one-sided put and get, flags, and over them two-sided
-//! send and receive and a barrier. Cores are called units of execution (UE).
+//! RCCE, Intel's own message library for the SCC, as a yardstick (T. Mattson, R. van der Wijngaart,
+//! *RCCE: a Small Library for Many-Core Communication*, 2010): one-sided put and get, flags, and
+//! over them two-sided send and receive and a barrier. Cores are called units of execution (UE).
 //!
-//! A message goes piece by piece. The sender puts a piece into its own message passing buffer, tells the
-//! receiver by a flag in the receiver's buffer, and waits; the receiver gets the piece from there and tells
-//! the sender. So both copy each byte, one after the other.
+//! A message goes piece by piece. The sender puts a piece into its own message passing buffer,
+//! tells the receiver by a flag in the receiver's buffer, and waits; the receiver gets the piece
+//! from there and tells the sender. So both copy each byte, one after the other.
 //!
-//! In each buffer lie, a line each, a flag `sent` and a flag `ready` for each other UE, the flags of the
-//! barrier, and behind them room for a piece. Lengths are in words of eight bytes.
+//! In each buffer lie, a line each, a flag `sent` and a flag `ready` for each other UE, the flags
+//! of the barrier, and behind them room for a piece. Lengths are in words of eight bytes.
 
 mod barrier;
 mod transfer;
@@ -104,8 +104,8 @@ pub fn variable(place: Place, ues: u32) -> Option<String> {
 }
 
 impl<M: Memory + Tagged + Blocks> Rcce<M> {
-    /// The part of UE `me` of so many, which runs on the node of that number; each node has a message
-    /// passing buffer of so many `bytes` at the beginning of its shared memory.
+    /// The part of UE `me` of so many, which runs on the node of that number; each node has a
+    /// message passing buffer of so many `bytes` at the beginning of its shared memory.
     ///
     /// # Errors
     /// As [`check`].
@@ -155,8 +155,8 @@ impl<M: Memory + Tagged + Blocks> Rcce<M> {
         self.memory.word(place, Route::Tagged)
     }
 
-    /// Copies `words`, which lie at `from` in this UE's own memory, into the buffer of UE `ue`, from word
-    /// `index` of its room on.
+    /// Copies `words`, which lie at `from` in this UE's own memory, into the buffer of UE `ue`,
+    /// from word `index` of its room on.
     pub async fn put(&self, ue: u32, index: usize, words: &[u64], from: Option<Own>) {
         self.memory.invalidate_tagged().await;
         self.memory.put(self.word(ue, index), words, from).await;

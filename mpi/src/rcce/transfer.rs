@@ -10,8 +10,8 @@ fn further(near: Option<Own>, words: usize) -> Option<Own> {
 }
 
 impl<M: Memory + Tagged + Blocks> Rcce<M> {
-    /// Sends `words`, which lie at `from` in this UE's own memory, to UE `to`; ends when that has received
-    /// them all.
+    /// Sends `words`, which lie at `from` in this UE's own memory, to UE `to`; ends when that has
+    /// received them all.
     pub async fn send(&self, to: u32, words: &[u64], from: Option<Own>) {
         let room = self.room();
         for (number, piece) in words.chunks(room).enumerate() {
@@ -25,7 +25,8 @@ impl<M: Memory + Tagged + Blocks> Rcce<M> {
         }
     }
 
-    /// Receives as many words as UE `from` sends, into `words`, which lie at `to` in this UE's own memory.
+    /// Receives as many words as UE `from` sends, into `words`, which lie at `to` in this UE's own
+    /// memory.
     pub async fn receive(&self, from: u32, words: &mut [u64], to: Option<Own>) {
         let room = self.room();
         for (number, piece) in words.chunks_mut(room).enumerate() {

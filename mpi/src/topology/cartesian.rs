@@ -1,4 +1,5 @@
-//! Cartesian topologies (MPI-4.1, Sec. 8.5.1 and 8.5.5 to 8.5.7): grids of ranks in row-major order.
+//! Cartesian topologies (MPI-4.1, Sec. 8.5.1 and 8.5.5 to 8.5.7): grids of ranks in row-major
+//! order.
 
 use super::check_rank;
 use crate::error::{ErrorClass, Fault};
@@ -37,8 +38,8 @@ impl Cartesian {
     /// [`Self::size`] on are outside of it (MPI_COMM_NULL).
     ///
     /// # Errors
-    /// [`ErrorClass::Dims`] if a dimension is 0 or the grid has more nodes than there are processes;
-    /// [`ErrorClass::Arg`] if there are not as many periods as dimensions.
+    /// [`ErrorClass::Dims`] if a dimension is 0 or the grid has more nodes than there are
+    /// processes; [`ErrorClass::Arg`] if there are not as many periods as dimensions.
     pub fn new(processes: u32, dims: &[u32], periods: &[bool]) -> Result<Self, Fault> {
         check_length("periods", periods.len(), dims.len())?;
         if dims.contains(&0) {
@@ -91,8 +92,8 @@ impl Cartesian {
     /// The rank at these coordinates (MPI_Cart_rank). Those of periodic dimensions wrap around.
     ///
     /// # Errors
-    /// [`ErrorClass::Arg`] if there are not as many coordinates as dimensions, or one is outside of a
-    /// dimension that is not periodic.
+    /// [`ErrorClass::Arg`] if there are not as many coordinates as dimensions, or one is outside of
+    /// a dimension that is not periodic.
     pub fn rank(&self, coords: &[i32]) -> Result<u32, Fault> {
         check_length("coords", coords.len(), self.dims.len())?;
         let mut rank = 0;
@@ -110,8 +111,8 @@ impl Cartesian {
     /// (MPI_Cart_shift): source and destination. `None` is MPI_PROC_NULL.
     ///
     /// # Errors
-    /// [`ErrorClass::Topology`] if the grid has no dimensions, [`ErrorClass::Arg`] if it has no such
-    /// one, and [`ErrorClass::Rank`] if it has no such rank.
+    /// [`ErrorClass::Topology`] if the grid has no dimensions, [`ErrorClass::Arg`] if it has no
+    /// such one, and [`ErrorClass::Rank`] if it has no such rank.
     pub fn shift(
         &self,
         rank: u32,
@@ -131,8 +132,8 @@ impl Cartesian {
         Ok(self.along(rank, direction, i64::from(disp)))
     }
 
-    /// The neighbors in the order of neighborhood collectives (MPI-4.1, Sec. 8.6): per dimension, the
-    /// one in the negative direction and the one in the positive. `None` is MPI_PROC_NULL.
+    /// The neighbors in the order of neighborhood collectives (MPI-4.1, Sec. 8.6): per dimension,
+    /// the one in the negative direction and the one in the positive. `None` is MPI_PROC_NULL.
     ///
     /// # Errors
     /// [`ErrorClass::Rank`] if the grid has no such rank.
@@ -146,8 +147,8 @@ impl Cartesian {
     /// (MPI_Cart_sub).
     ///
     /// # Errors
-    /// [`ErrorClass::Arg`] if there are not as many as dimensions, and [`ErrorClass::Rank`] if the grid
-    /// has no such rank.
+    /// [`ErrorClass::Arg`] if there are not as many as dimensions, and [`ErrorClass::Rank`] if the
+    /// grid has no such rank.
     pub fn sub(&self, rank: u32, remain_dims: &[bool]) -> Result<SubGrid, Fault> {
         check_length("remain_dims", remain_dims.len(), self.dims.len())?;
         let coords = self.coords(rank)?;
@@ -312,8 +313,8 @@ mod tests {
             };
             for (one, coords) in (0..).zip(&all) {
                 let part = grid.sub(one, remain).unwrap();
-                // Those of its color are those that share the coordinates that are dropped, and in the
-                // order of their keys they have the ranks of the part.
+                // Those of its color are those that share the coordinates that are dropped, and in
+                // the order of their keys they have the ranks of the part.
                 let mut same = Vec::new();
                 for (other, others) in (0..).zip(&all) {
                     let dropped = pick(others, false) == pick(coords, false);

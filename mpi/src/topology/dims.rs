@@ -19,7 +19,8 @@ use crate::error::{ErrorClass, Fault};
 ///
 /// # Errors
 /// [`ErrorClass::Arg`] if there are no nodes; [`ErrorClass::Dims`] if they are no multiple of the
-/// given dimensions, or all dimensions are given and their grid has another size. Then nothing is set.
+/// given dimensions, or all dimensions are given and their grid has another size. Then nothing is
+/// set.
 pub fn dims_create(nodes: u32, dims: &mut [u32]) -> Result<(), Fault> {
     if nodes == 0 {
         return Err(Fault::new(ErrorClass::Arg, "nnodes", "it is 0"));

@@ -1,13 +1,14 @@
 //! Graph topologies of which each rank has its own edges (MPI-4.1, Sec. 8.5.4).
 //!
-//! A rank either names its own edges (MPI_Dist_graph_create_adjacent) or contributes any edges of the
-//! graph (MPI_Dist_graph_create). Then the communicator brings each edge to its two ends, and
+//! A rank either names its own edges (MPI_Dist_graph_create_adjacent) or contributes any edges of
+//! the graph (MPI_Dist_graph_create). Then the communicator brings each edge to its two ends, and
 //! [`DistGraph::from_edges`] makes the graph there.
 
 use super::check_rank;
 use crate::error::{ErrorClass, Fault};
 
-/// The edges of one rank. Several edges between the same two ranks, and edges to oneself, are allowed.
+/// The edges of one rank. Several edges between the same two ranks, and edges to oneself, are
+/// allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DistGraph {
     sources: Box<[u32]>,
@@ -51,8 +52,8 @@ impl DistGraph {
     /// `None` as weights is MPI_UNWEIGHTED, an empty slice MPI_WEIGHTS_EMPTY.
     ///
     /// # Errors
-    /// [`ErrorClass::Rank`] if an edge ends at no process; [`ErrorClass::Arg`] if there are not as many
-    /// weights as edges, or weights of one direction only.
+    /// [`ErrorClass::Rank`] if an edge ends at no process; [`ErrorClass::Arg`] if there are not as
+    /// many weights as edges, or weights of one direction only.
     pub fn adjacent(
         processes: u32,
         (sources, source_weights): (&[u32], Option<&[u32]>),
@@ -80,9 +81,9 @@ impl DistGraph {
         })
     }
 
-    /// The edges of `rank` among `edges`; the others are ignored. Sources and destinations are in the
-    /// order of `edges`. If all ranks have the edges in one order, such as that of their contributors,
-    /// the edges between two ranks have one order at both ends.
+    /// The edges of `rank` among `edges`; the others are ignored. Sources and destinations are in
+    /// the order of `edges`. If all ranks have the edges in one order, such as that of their
+    /// contributors, the edges between two ranks have one order at both ends.
     pub fn from_edges(rank: u32, edges: &[Edge], weighted: bool) -> Self {
         let (incoming, outgoing) = (
             || edges.iter().filter(|edge| edge.destination == rank),
@@ -153,8 +154,9 @@ impl Contribution<'_> {
     /// The edges, among so many processes.
     ///
     /// # Errors
-    /// [`ErrorClass::Rank`] if an edge starts or ends at no process; [`ErrorClass::Arg`] if there are not
-    /// as many degrees as sources, destinations as the degrees say, or weights as destinations.
+    /// [`ErrorClass::Rank`] if an edge starts or ends at no process; [`ErrorClass::Arg`] if there
+    /// are not as many degrees as sources, destinations as the degrees say, or weights as
+    /// destinations.
     pub fn edges(&self, processes: u32) -> Result<Vec<Edge>, Fault> {
         check_ranks("sources", self.sources, processes)?;
         check_ranks("destinations", self.destinations, processes)?;

@@ -13,8 +13,8 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The graph whose node `i` has the neighbors in `edges` from `index[i - 1]` (from 0, if `i` is 0)
-    /// up to, and without, `index[i]`, on a communicator of so many processes. Those from
+    /// The graph whose node `i` has the neighbors in `edges` from `index[i - 1]` (from 0, if `i` is
+    /// 0) up to, and without, `index[i]`, on a communicator of so many processes. Those from
     /// [`Self::size`] on are outside of it (MPI_COMM_NULL).
     ///
     /// # Errors

@@ -1,7 +1,8 @@
 //! Virtual topologies of communicators (MPI-4.1, Ch. 8): who neighbors whom.
 //!
 //! A topology knows ranks, and neither processes nor channels. Communicators carry one, and
-//! neighborhood collectives exchange data between the neighbors it names. Ranks are never reordered.
+//! neighborhood collectives exchange data between the neighbors it names. Ranks are never
+//! reordered.
 
 mod cartesian;
 mod dims;

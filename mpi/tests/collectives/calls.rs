@@ -101,8 +101,8 @@ fn calls_that_do_not_match_are_errors() {
     assert_eq!((error.rank, error.class), (2, ErrorClass::Count));
 }
 
-/// A rank that leaves out a call meets the others in its next one, which is another: it has an error, and
-/// those that wait for it are reported.
+/// A rank that leaves out a call meets the others in its next one, which is another: it has an
+/// error, and those that wait for it are reported.
 #[test]
 fn a_call_that_one_rank_leaves_out_is_found() {
     for leaves_barrier in [false, true] {
@@ -260,8 +260,8 @@ fn truncation_is_in_the_statuses() {
     .unwrap();
 }
 
-/// Situation 18: a buffered send needs no receive to end, its data are copied, and it is delivered by
-/// `MPI_Finalize`. Situation 19: a freed send is delivered, too.
+/// Situation 18: a buffered send needs no receive to end, its data are copied, and it is delivered
+/// by `MPI_Finalize`. Situation 19: a freed send is delivered, too.
 #[test]
 fn sends_without_an_owner_are_delivered() {
     run(2, SMALL, |wire| async move {

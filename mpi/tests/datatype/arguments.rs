@@ -238,7 +238,8 @@ proptest! {
                 }
             }
             let mut memory = [0; 64];
-            // Overlapping data of a small memory may fill a large one; no memory is that of 2^56 bytes.
+            // Overlapping data of a small memory may fill a large one; no memory is that of 2^56
+            // bytes.
             if !(1 << 16..1 << 56).contains(&datatype.size()) {
                 let _ = pack(&memory, 8, 2, datatype, &mut Vec::new());
             }

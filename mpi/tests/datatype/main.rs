@@ -1,8 +1,8 @@
 //! Datatypes and operations against type maps that are written out.
 //!
-//! Situation 24 of the reference list: extents smaller than the size, negative strides, subarrays with
-//! a lower bound that is not zero, resized types inside structures, partial unpack. Every comparison is
-//! repeated with broken code, which it must find out.
+//! Situation 24 of the reference list: extents smaller than the size, negative strides, subarrays
+//! with a lower bound that is not zero, resized types inside structures, partial unpack. Every
+//! comparison is repeated with broken code, which it must find out.
 
 // A failure here fails the test.
 #![allow(clippy::unwrap_used)]

@@ -1,7 +1,7 @@
 //! Operations on packed values.
 //!
-//! Situation 9 of the reference list: an accumulate through a derived datatype operates, and does not
-//! replace, also when the true lower bound is not zero.
+//! Situation 9 of the reference list: an accumulate through a derived datatype operates, and does
+//! not replace, also when the true lower bound is not zero.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Type maps written out, as MPI-4.1, Sec. 5.1, defines them: a list of every value and marker with its
-//! displacement. Nothing here uses the library's layouts.
+//! Type maps written out, as MPI-4.1, Sec. 5.1, defines them: a list of every value and marker with
+//! its displacement. Nothing here uses the library's layouts.
 
 use proptest::prelude::*;
 use sme_mpi::datatype::{Basic, Datatype, Dimension, Distribution, Marker, Order};

@@ -1,5 +1,5 @@
-//! RCCE on real threads: messages of any length arrive, between any cores, and no core leaves a barrier
-//! before all have arrived.
+//! RCCE on real threads: messages of any length arrive, between any cores, and no core leaves a
+//! barrier before all have arrived.
 
 // A failure here fails the test.
 #![allow(clippy::unwrap_used)]

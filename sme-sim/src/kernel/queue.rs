@@ -46,7 +46,8 @@ pub struct EventQueue<E> {
 #[derive(Debug)]
 struct Pending<E> {
     at: Time,
-    /// The lower half of its [`Key`], kept in halves since a whole one would be aligned to 16 bytes.
+    /// The lower half of its [`Key`], kept in halves since a whole one would be aligned to 16
+    /// bytes.
     order: u64,
     event: E,
 }

@@ -107,9 +107,9 @@ impl<Q> fmt::Debug for Mailbox<Q> {
     }
 }
 
-/// One operation of a program: asks when first polled (or is performed there and then), has its answer
-/// when polled again. `F` makes the question and is no larger than what this one operation is about: a
-/// waiting program keeps it.
+/// One operation of a program: asks when first polled (or is performed there and then), has its
+/// answer when polled again. `F` makes the question and is no larger than what this one operation
+/// is about: a waiting program keeps it.
 #[derive(Debug)]
 pub struct Asked<Q, F, T> {
     question: Option<F>,
@@ -174,8 +174,8 @@ impl Answer for u64 {
     }
 }
 
-/// Asks what `question` makes. Not an `async fn`: that would keep the question twice in every waiting
-/// program.
+/// Asks what `question` makes. Not an `async fn`: that would keep the question twice in every
+/// waiting program.
 #[inline]
 pub fn ask<Q: Question, F: FnOnce() -> Q, T>(question: F) -> Asked<Q, F, T> {
     Asked {
@@ -187,8 +187,9 @@ pub fn ask<Q: Question, F: FnOnce() -> Q, T>(question: F) -> Asked<Q, F, T> {
 /// The program of a thread, with its type erased.
 pub type Program = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The programs that a node begins with, all of one type. That type is erased for all of them together:
-/// a machine is compiled once and not once for each program, and a thread costs one pointer and not two.
+/// The programs that a node begins with, all of one type. That type is erased for all of them
+/// together: a machine is compiled once and not once for each program, and a thread costs one
+/// pointer and not two.
 pub trait Programs: Send {
     /// Returns the number of threads.
     fn len(&self) -> usize;

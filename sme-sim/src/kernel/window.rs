@@ -86,8 +86,8 @@ pub trait Node: Send {
     /// [`next`](Self::next) tells afterwards whether anything is to be done about it.
     fn deliver(&mut self, at: Time, from: u32, sequence: u64, message: Self::Message);
 
-    /// Takes a message that [can wait](Self::can_wait), which arrives, or arrived, at `at`, in any order;
-    /// nothing before `start` is still to happen, here or anywhere.
+    /// Takes a message that [can wait](Self::can_wait), which arrives, or arrived, at `at`, in any
+    /// order; nothing before `start` is still to happen, here or anywhere.
     fn take_late(&mut self, at: Time, late: Self::Late, start: Time);
 }
 
@@ -202,8 +202,9 @@ pub struct Exchanged {
 /// last window.
 ///
 /// `watch` sees the start of a window and all nodes; it is called before the first window that
-/// starts at or after the time it last asked for (at first [`Time::ZERO`]), and only there, so it costs
-/// nothing in between. With several workers the nodes are lent back to one thread for the call.
+/// starts at or after the time it last asked for (at first [`Time::ZERO`]), and only there, so it
+/// costs nothing in between. With several workers the nodes are lent back to one thread for the
+/// call.
 pub fn run<N: Locality>(
     nodes: &mut [N],
     lookahead: Time,

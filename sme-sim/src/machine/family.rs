@@ -38,9 +38,9 @@ pub trait Family: Any + fmt::Debug + Send + Sync {
     /// Its capabilities.
     fn capabilities(&self) -> Capabilities;
 
-    /// The machine as `setup` wants it, shared with `peers`; `threads` gives the programs of a node's
-    /// threads from their views of memory. Of a machine that several processes share, this process has a
-    /// contiguous part of the positions.
+    /// The machine as `setup` wants it, shared with `peers`; `threads` gives the programs of a
+    /// node's threads from their views of memory. Of a machine that several processes share, this
+    /// process has a contiguous part of the positions.
     ///
     /// # Errors
     /// [`CannotBuild`] if the constants make no such machine.
@@ -75,14 +75,14 @@ pub struct CannotBuild(pub String);
 /// A machine with a program on every thread. Results of single nodes, links and threads are of this
 /// process's only; sums are those of all processes, once a run has ended.
 pub trait System {
-    /// Runs until every program has ended, together with the `peers` with whom it was built, by `workers`
-    /// threads of the host; `watch` is told now and then how far it has come. The outcome depends neither
-    /// on `workers` nor on `peers`.
+    /// Runs until every program has ended, together with the `peers` with whom it was built, by
+    /// `workers` threads of the host; `watch` is told now and then how far it has come. The outcome
+    /// depends neither on `workers` nor on `peers`.
     ///
     /// # Errors
     /// [`Failure::Fault`] if an access could not be performed, [`Failure::Deadlock`] if threads
-    /// wait for what can never happen, [`Failure::TooLong`] if the simulator's clock would overflow,
-    /// [`Failure::Peers`] if a process has gone.
+    /// wait for what can never happen, [`Failure::TooLong`] if the simulator's clock would
+    /// overflow, [`Failure::Peers`] if a process has gone.
     fn run_among(
         &mut self,
         peers: &mut dyn Peers,
@@ -115,12 +115,12 @@ pub trait System {
 
 /// A machine that can be looked into: its memory, its threads one by one, what caused what.
 pub trait Readable: System {
-    /// Every span of every thread by node, in the order in which they ended there, if that was asked
-    /// for.
+    /// Every span of every thread by node, in the order in which they ended there, if that was
+    /// asked for.
     fn each_span(&self) -> Box<dyn Iterator<Item = (u32, &ThreadSpan)> + '_>;
 
-    /// Every call of a library that a thread has left, by node, in the order in which they ended there,
-    /// if every span was asked for.
+    /// Every call of a library that a thread has left, by node, in the order in which they ended
+    /// there, if every span was asked for.
     fn each_call(&self) -> Box<dyn Iterator<Item = (u32, &ThreadCall)> + '_>;
 
     /// Returns the traffic of caches of memory that nothing keeps coherent between nodes.
@@ -130,8 +130,8 @@ pub trait Readable: System {
     /// of power.
     fn energy(&self) -> Option<Energy>;
 
-    /// Lets the memory of `place.node` hold `value` in the word at `place` from the beginning: as if
-    /// a program had been loaded. If loads are to be checked, that must have been said before.
+    /// Lets the memory of `place.node` hold `value` in the word at `place` from the beginning: as
+    /// if a program had been loaded. If loads are to be checked, that must have been said before.
     fn preset(&mut self, place: Place, value: u64);
 
     /// Lets the next run keep when and by which threads the words at `places` were written last,
@@ -143,24 +143,25 @@ pub trait Readable: System {
     /// are not in it.
     fn at_home(&self, place: Place) -> u64;
 
-    /// The number of words of which a cache still holds newer bytes than their homes, for each cache
-    /// that does, and the first `most` of them by place: what has been stored and not written back.
+    /// The number of words of which a cache still holds newer bytes than their homes, for each
+    /// cache that does, and the first `most` of them by place: what has been stored and not written
+    /// back.
     fn unwritten(&self, most: usize) -> (u64, Vec<Unwritten>);
 
-    /// Lets the next run's loads be checked: see [`crate::observe::staleness`]. That costs time and memory
-    /// of the host and has no influence on what is simulated.
+    /// Lets the next run's loads be checked: see [`crate::observe::staleness`]. That costs time and
+    /// memory of the host and has no influence on what is simulated.
     ///
     /// # Errors
     /// [`TooManyThreads`] if there are more than the checker tells apart.
     fn check_loads(&mut self) -> Result<(), TooManyThreads>;
 
-    /// Tells the checker of loads, if there is one, that the word at `place` synchronizes threads as
-    /// a flag does. Flags and atomic operations need no declaration.
+    /// Tells the checker of loads, if there is one, that the word at `place` synchronizes threads
+    /// as a flag does. Flags and atomic operations need no declaration.
     fn synchronizing(&mut self, place: Place);
 
-    /// Lets `each` be told of every load that is stale, or stale but equal, if loads are checked. They
-    /// come in the order of time, of equal times those of the first node first, of one node as it
-    /// performed them.
+    /// Lets `each` be told of every load that is stale, or stale but equal, if loads are checked.
+    /// They come in the order of time, of equal times those of the first node first, of one node as
+    /// it performed them.
     fn list_stale(&mut self, each: Box<dyn FnMut(&StaleLoad) + Send>);
 
     /// Returns the stale reads that were found, if loads were checked.

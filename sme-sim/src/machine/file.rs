@@ -1,8 +1,8 @@
 //! Machine files: a machine's name, constants and provenance, from TOML to the typed description.
 //!
-//! The command line loads a [`Machine`] by name or path, overrides constants
-//! ([`Machine::with`]), prints it and puts its [`Machine::hash`] into every row. Which constants there
-//! are, a [`Family`] declares; this file knows none of them.
+//! The command line loads a [`Machine`] by name or path, overrides constants ([`Machine::with`]),
+//! prints it and puts its [`Machine::hash`] into every row. Which constants there are, a [`Family`]
+//! declares; this file knows none of them.
 
 use std::any::Any;
 use std::fs::{self, File};
@@ -280,8 +280,8 @@ impl Machine {
         self.capabilities().suffice(self.name(), what, needs)
     }
 
-    /// The machine as `setup` wants it, with the program that `program` gives each thread from its view
-    /// of memory, its node and its number there.
+    /// The machine as `setup` wants it, with the program that `program` gives each thread from its
+    /// view of memory, its node and its number there.
     ///
     /// # Errors
     /// [`CannotBuild`] if the constants make no such machine.
@@ -340,8 +340,8 @@ impl Machine {
         Some(self.constant(name)?.amount? as f64 / 1e6)
     }
 
-    /// The constants that are fitted, or set in the place of a fitted value, each with the published
-    /// figures it is fitted to.
+    /// The constants that are fitted, or set in the place of a fitted value, each with the
+    /// published figures it is fitted to.
     pub fn fitted(&self) -> impl Iterator<Item = &Constant> {
         self.constants
             .iter()

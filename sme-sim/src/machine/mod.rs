@@ -6,8 +6,9 @@
 //! clock = { value = "156 MHz", source = "published", where = "Fröning et al., Sec. IV-C" }
 //! ```
 //!
-//! The command line shows the constants with where they come from, and overrides them. The machine's
-//! family reads them into its own typed description, and builds from it what programs run on.
+//! The command line shows the constants with where they come from, and overrides them. The
+//! machine's family reads them into its own typed description, and builds from it what programs run
+//! on.
 //!
 //! * [`family`]: what a family must provide, and what runs of any machine have in common.
 //! * [`node`]: a node as threads and the hardware that performs what they ask for.

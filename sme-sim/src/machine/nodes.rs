@@ -1,6 +1,6 @@
-//! A machine as nodes with programs on them: what every family would otherwise write again. Runs the nodes in
-//! windows, recognizes that they stand still, tells the checker of loads what they have done, and says what
-//! came out.
+//! A machine as nodes with programs on them: what every family would otherwise write again. Runs
+//! the nodes in windows, recognizes that they stand still, tells the checker of loads what they
+//! have done, and says what came out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,8 +27,8 @@ use crate::parts::address::Space;
 use crate::parts::contract::Aside;
 use crate::time::Time;
 
-/// Simulated time after which the checker of loads is told what has happened meanwhile: short, since
-/// that takes memory.
+/// Simulated time after which the checker of loads is told what has happened meanwhile: short,
+/// since that takes memory.
 const OBSERVED_AT_ONCE: Time = Time::from_ns(20_000);
 
 /// The distance of nodes in time.
@@ -135,8 +135,8 @@ pub struct Nodes<N> {
 }
 
 impl<N: Inhabited> Nodes<N> {
-    /// The nodes that `node` makes, of those that `among` says; none ever has more than `room` threads,
-    /// and their programs' addresses mean what `space` says.
+    /// The nodes that `node` makes, of those that `among` says; none ever has more than `room`
+    /// threads, and their programs' addresses mean what `space` says.
     pub(crate) fn of(
         among: Among,
         (apart, room): (Apart, u32),

@@ -533,7 +533,8 @@ fn parse(limits: Limits, value: &Given) -> Result<Option<(u64, String)>, String>
         Given::Nothing => return Ok(None),
     };
     match limits.parse(text) {
-        // An override is kept as the amount is written, so that `200MHz` and `200 MHz` are the same.
+        // An override is kept as the amount is written, so that `200MHz` and `200 MHz` are the
+        // same.
         Ok(amount) if matches!(value, Given::Override(_)) => {
             Ok(Some((amount, limits.dimension.write(amount))))
         }

@@ -1,5 +1,5 @@
-//! A machine that several processes share: which nodes are this process's, and what the others say of
-//! theirs when a run has ended.
+//! A machine that several processes share: which nodes are this process's, and what the others say
+//! of theirs when a run has ended.
 //!
 //! After a run every process knows what all did, so that all fail alike, with the same report.
 

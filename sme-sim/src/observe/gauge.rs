@@ -55,8 +55,8 @@ impl Gauge {
         self.now_ps.store(now.as_ps(), Ordering::Relaxed);
     }
 
-    /// Notes that the run has reached `now` with at least `events`. The nodes of a compact form tell
-    /// of many events at once, which a small machine may never have.
+    /// Notes that the run has reached `now` with at least `events`. The nodes of a compact form
+    /// tell of many events at once, which a small machine may never have.
     pub fn is_at_least(&self, now: Time, events: u64) {
         self.events.fetch_max(events, Ordering::Relaxed);
         self.has_come_to(now);

@@ -1,5 +1,5 @@
-//! Named spans of what threads do: when the first began one and the last ended it, and who was in it
-//! when.
+//! Named spans of what threads do: when the first began one and the last ended it, and who was in
+//! it when.
 //!
 //! A program marks where a span begins and ends; everything else is derived on demand. The time of
 //! a barrier, a thread that left it early ([`overtaken`]), the progress of a run: all of it is read
@@ -188,8 +188,8 @@ impl Spans {
 pub struct Reached(Vec<(Cow<'static, str>, u32, u64)>);
 
 impl Reached {
-    /// So many spans called `name` have begun on every node whose threads have begun any: 0 where none
-    /// has.
+    /// So many spans called `name` have begun on every node whose threads have begun any: 0 where
+    /// none has.
     pub fn begun(&self, name: &str) -> u32 {
         self.of(name).map_or(0, |&(_, begun, _)| begun)
     }

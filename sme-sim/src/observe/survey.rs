@@ -131,8 +131,8 @@ pub struct AtHome {
 }
 
 impl AtHome {
-    /// Of memory in which all is performed at once, whose word at `offset` is `word` with its last writer;
-    /// its last writes are `kept` or not.
+    /// Of memory in which all is performed at once, whose word at `offset` is `word` with its last
+    /// writer; its last writes are `kept` or not.
     pub fn of(
         word: (u64, Option<Writer>),
         kept: Option<&LastWrites>,
@@ -159,8 +159,8 @@ struct Question {
     bytes: Bytes,
 }
 
-/// The report of a deadlock, if any thread of `nodes`, which are this process's in their order, or of
-/// other processes' still waits.
+/// The report of a deadlock, if any thread of `nodes`, which are this process's in their order, or
+/// of other processes' still waits.
 ///
 /// # Errors
 /// [`PeerError`] if a process has gone.

@@ -15,11 +15,12 @@ pub trait AddressSpace: Send + Sync {
     /// The address by which a thread on `node` reaches `place`.
     fn address(&self, node: u32, place: Place, route: Route) -> u64;
 
-    /// The place that `address` names through caches; nothing where it names none, or not through them.
+    /// The place that `address` names through caches; nothing where it names none, or not through
+    /// them.
     fn cached_place(&self, address: u64) -> Option<Place>;
 
-    /// The place in shared memory that `address` names for a thread on `node`, and how it is reached;
-    /// nothing where it names none.
+    /// The place in shared memory that `address` names for a thread on `node`, and how it is
+    /// reached; nothing where it names none.
     fn shared(&self, node: u32, address: u64) -> Option<(Place, Way)>;
 
     /// The length of the lines in which caches keep it.
@@ -59,8 +60,8 @@ pub trait AddressSpace: Send + Sync {
     }
 }
 
-/// An address space as every simulated thread keeps it: behind one pointer, for there are millions of
-/// them.
+/// An address space as every simulated thread keeps it: behind one pointer, for there are millions
+/// of them.
 pub struct Space(Box<dyn AddressSpace>);
 
 impl Space {

@@ -1,6 +1,6 @@
-//! Lists and tables of which a few items stand where they themselves stand. There are as many of them
-//! as nodes, and in a large machine what takes time is to fetch a node's state: the fewer places it
-//! lies in, the better.
+//! Lists and tables of which a few items stand where they themselves stand. There are as many of
+//! them as nodes, and in a large machine what takes time is to fetch a node's state: the fewer
+//! places it lies in, the better.
 
 use std::ops::{Index, IndexMut};
 
@@ -92,8 +92,8 @@ impl<T, const N: usize> IndexMut<u32> for Few<T, N> {
     }
 }
 
-/// A queue of which the first item stands in the queue itself: other memory is used only while there
-/// are more.
+/// A queue of which the first item stands in the queue itself: other memory is used only while
+/// there are more.
 #[derive(Debug)]
 pub struct Single<T> {
     first: Option<T>,

@@ -1,9 +1,9 @@
 //! Noise of the operating system: detours that take a core away from its thread for a while.
 //!
 //! After T. Hoefler, T. Schneider, A. Lumsdaine, "Characterizing the Influence of System Noise on
-//! Large-Scale Applications by Simulation" (SC'10): every core has a trace of detours of its own, begun
-//! at a random place, and what a thread computes, its part of each access included, takes longer by
-//! the detours that fall into it. A detour while the thread waits costs it nothing.
+//! Large-Scale Applications by Simulation" (SC'10): every core has a trace of detours of its own,
+//! begun at a random place, and what a thread computes, its part of each access included, takes
+//! longer by the detours that fall into it. A detour while the thread waits costs it nothing.
 //!
 //! A trace is never stored. Each core's time is cut into periods, the first of which begins at a
 //! random time; what happens in a period is drawn from the seed, the core and the period's number,
@@ -87,9 +87,9 @@ impl Noise {
     /// Detours with the mean length `duration`, one every `period` on average.
     ///
     /// # Errors
-    /// [`NoiseError`] if the period is shorter than [`LEAST_PERIOD`], or the duration is zero, or more
-    /// than half the period, or more than an eighth unless each period has one detour of constant
-    /// length.
+    /// [`NoiseError`] if the period is shorter than [`LEAST_PERIOD`], or the duration is zero, or
+    /// more than half the period, or more than an eighth unless each period has one detour of
+    /// constant length.
     pub fn new(
         period: Time,
         duration: Time,
@@ -161,8 +161,8 @@ impl Noise {
         self.end_of(core, at, Time::ZERO)
     }
 
-    /// The detours of `core`, first begin and then end, from the period on in which `from` lies. The
-    /// first may have begun before time zero: then that is given as its begin.
+    /// The detours of `core`, first begin and then end, from the period on in which `from` lies.
+    /// The first may have begun before time zero: then that is given as its begin.
     pub fn detours(&self, core: u64, from: Time) -> impl Iterator<Item = (Time, Time)> {
         let noise = *self;
         let key = draw::key(noise.seed, core);

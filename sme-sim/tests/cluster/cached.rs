@@ -25,8 +25,8 @@ fn seen(seen: &Seen) -> Vec<u64> {
     seen.lock().unwrap().clone()
 }
 
-/// Node 0 reads a word of node 1's three times, while node 2 stores to it past all caches; `between`
-/// the second and the third it flushes its copy.
+/// Node 0 reads a word of node 1's three times, while node 2 stores to it past all caches;
+/// `between` the second and the third it flushes its copy.
 fn reads(flush: bool) -> Vec<u64> {
     let log = Seen::default();
     let outcome = run(setup("mesh:3x1", 3, 1), |memory, node, _| -> Program {
@@ -55,8 +55,8 @@ fn reads(flush: bool) -> Vec<u64> {
     seen(&log)
 }
 
-/// Returns what a thread sees that loads and stores in its caches, when it ends, and the traffic of its
-/// caches; if it `nests`, it simulates another machine in the midst of that.
+/// Returns what a thread sees that loads and stores in its caches, when it ends, and the traffic of
+/// its caches; if it `nests`, it simulates another machine in the midst of that.
 fn beside_another_run(nests: bool) -> (Vec<u64>, sme_sim::time::Time, CacheTraffic) {
     let log = Seen::default();
     let kept = Arc::clone(&log);

@@ -1,4 +1,5 @@
-//! Leaders with one fault each: the run must end and say so, or give other times than the sound one.
+//! Leaders with one fault each: the run must end and say so, or give other times than the sound
+//! one.
 
 use sme_barrier::TreeShape;
 use sme_memory::{FlagRow, Followers, Leader, Step};

@@ -1,5 +1,6 @@
-//! Leaders that write the phase while their followers still look at it: no barrier does, and the compact
-//! form must still do what the readable one does, of which the same leader is a program here.
+//! Leaders that write the phase while their followers still look at it: no barrier does, and the
+//! compact form must still do what the readable one does, of which the same leader is a program
+//! here.
 
 use proptest::prelude::*;
 use sme_barrier::{Barrier, Member};
@@ -10,8 +11,8 @@ use sme_sim::time::Time;
 
 use crate::case::{Algorithm, Case, Seen, cases};
 
-/// A leader that, in every episode, flips its node's phase before the first wait for a row of flags,
-/// and reads it so many times before that.
+/// A leader that, in every episode, flips its node's phase before the first wait for a row of
+/// flags, and reads it so many times before that.
 #[derive(Clone, Copy)]
 struct Hasty<L> {
     sound: L,

@@ -164,8 +164,8 @@ impl Case {
     }
 }
 
-/// Waits until all threads are here, for the time that is numbered `turn`: each has flags of its own,
-/// for a fast thread comes here again before a slow one has looked.
+/// Waits until all threads are here, for the time that is numbered `turn`: each has flags of its
+/// own, for a fast thread comes here again before a slow one has looked.
 async fn meet(memory: &ThreadMemory, who: u32, turn: u32) {
     let told = |by: u32, to: u32| {
         let number = 200 * turn + by * THREADS + to % THREADS;

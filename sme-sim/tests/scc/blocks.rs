@@ -1,5 +1,5 @@
-//! Copies of blocks arrive whole, past the caches and through them, and leave what is beside them alone;
-//! a reader that keeps its old copy is found out.
+//! Copies of blocks arrive whole, past the caches and through them, and leave what is beside them
+//! alone; a reader that keeps its old copy is found out.
 
 use std::sync::{Arc, Mutex};
 

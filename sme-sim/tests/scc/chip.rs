@@ -7,7 +7,8 @@ use sme_sim::machine::{Machine, Readable, Setup};
 use sme_sim::observe::failure::Failure;
 use sme_sim::parts::contract::ThreadMemory;
 
-/// The offset of memory behind the controllers in each core's shared part; before that lies its buffer.
+/// The offset of memory behind the controllers in each core's shared part; before that lies its
+/// buffer.
 pub const MEMORY: u64 = 1 << 20;
 
 pub fn place(node: u32, offset: u64) -> Place {

@@ -44,7 +44,8 @@ fn a_tagged_copy_is_stale_until_it_is_dropped() {
     assert_eq!(*seen.lock().unwrap(), [0, 0, 7]);
 }
 
-/// A tagged line that was stored to leaves the core when a store goes to another line, or at a fence.
+/// A tagged line that was stored to leaves the core when a store goes to another line, or at a
+/// fence.
 #[test]
 fn the_write_combine_buffer_keeps_a_line_back() {
     for drains in [false, true] {
@@ -116,8 +117,8 @@ fn a_test_and_set_register_is_read_and_written_like_memory() {
     assert_eq!(*seen.lock().unwrap(), [1, 0, 0, 1]);
 }
 
-/// An entry of one's own table that leads nowhere is a fault which names it; one that is changed leads
-/// where it says.
+/// An entry of one's own table that leads nowhere is a fault which names it; one that is changed
+/// leads where it says.
 #[test]
 fn a_table_decides_where_an_address_goes() {
     let unused = Word(0x4000_0040);

@@ -1,6 +1,6 @@
-//! Programs without races on cores without coherence: with the flushes that they need they compute what a
-//! plain model does, however their data are mapped; with one left out they compute the same, or the
-//! checker of stale reads says so.
+//! Programs without races on cores without coherence: with the flushes that they need they compute
+//! what a plain model does, however their data are mapped; with one left out they compute the same,
+//! or the checker of stale reads says so.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,5 +1,5 @@
-//! A thread that waits for flags in its own buffer sleeps in the simulator. A program that reads the
-//! flags itself, in a loop, must see the same at the same time.
+//! A thread that waits for flags in its own buffer sleeps in the simulator. A program that reads
+//! the flags itself, in a loop, must see the same at the same time.
 
 use std::sync::{Arc, Mutex};
 
@@ -47,8 +47,8 @@ async fn all_of(memory: &ThreadMemory, flags: Flags, by: By) {
 /// The writer of each flag, and when it sets it.
 type Writers = Vec<(u32, u64)>;
 
-/// The end of core 0's wait, in picoseconds, and the value that it returned. `stride` bytes are between
-/// flags.
+/// The end of core 0's wait, in picoseconds, and the value that it returned. `stride` bytes are
+/// between flags.
 fn seen(writers: &Writers, stride: u32, is_any: bool, by: By) -> (u64, u32) {
     let found = Arc::new(Mutex::new(0));
     let row = |memory: &ThreadMemory| Flags {

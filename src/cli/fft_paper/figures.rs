@@ -69,8 +69,8 @@ impl Figure {
 ///
 /// # Errors
 /// [`Stop::Input`] where `directory` cannot be written to, which is known before anything is
-/// simulated; [`Stop::Failed`] where a simulation does not end well or a result is wrong. No file is
-/// written then.
+/// simulated; [`Stop::Failed`] where a simulation does not end well or a result is wrong. No file
+/// is written then.
 pub fn run(
     figures: &[Figure],
     task: &FftTask,

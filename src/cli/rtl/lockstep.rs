@@ -35,8 +35,8 @@ pub struct LockstepFlags {
         allow_negative_numbers = true
     )]
     cycles: String,
-    /// Seed of traffic and sizes; every 20000 cycles the next seed begins, whose sizes come with it unless
-    /// Verilator has built those of the first
+    /// Seed of traffic and sizes; every 20000 cycles the next seed begins, whose sizes come with it
+    /// unless Verilator has built those of the first
     #[arg(
         long,
         value_name = "N",
@@ -186,8 +186,8 @@ impl LockstepRun {
         output.commit()
     }
 
-    /// Runs `bench` and adds its row; a difference is an error, and leaves its waveform in `vcd`, or
-    /// in a file called after the block.
+    /// Runs `bench` and adds its row; a difference is an error, and leaves its waveform in `vcd`,
+    /// or in a file called after the block.
     fn block(
         &self,
         bench: &'static Bench,

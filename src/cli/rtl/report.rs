@@ -1,7 +1,7 @@
 //! `sme rtl report`: what the blocks take in an FPGA, and how fast they are there.
 //!
-//! Needs Yosys; without nextpnr there is no clock, which is said on stderr. What was finished before a
-//! block failed is printed.
+//! Needs Yosys; without nextpnr there is no clock, which is said on stderr. What was finished
+//! before a block failed is printed.
 
 use std::time::Instant;
 

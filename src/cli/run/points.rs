@@ -183,8 +183,8 @@ fn machine_of_file(
     names.next().is_none().then(|| name.to_owned())
 }
 
-/// Checks that `name`, which is no machine of the experiment file, may be another one. Where the file
-/// has no machines, the command line says what is wrong with the name.
+/// Checks that `name`, which is no machine of the experiment file, may be another one. Where the
+/// file has no machines, the command line says what is wrong with the name.
 fn check_machine(name: &str, machines: &Variants) -> Result<(), String> {
     let of_file = machines.keys().map(String::as_str);
     let built_in = Machine::builtins().iter().map(|machine| machine.name);

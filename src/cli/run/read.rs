@@ -185,8 +185,8 @@ impl RunJob {
             line.push("--no-host".into());
         }
         line.extend(["-o".into(), text(&rows)]);
-        // The report shows the critical path of every point that has one. The picture calls a bar by
-        // the name of its file.
+        // The report shows the critical path of every point that has one. The picture calls a bar
+        // by the name of its file.
         let path = own.join(format!("point-{number}"));
         let is_wanted = self.report.is_some() && has_path && !point.has("--explain-to");
         let with_path = match is_wanted && takes(command, "explain_to") {

@@ -1,5 +1,5 @@
-//! The points of a sweep shared by several processes: each simulates every so many-th, and sends the
-//! rows to process 0, which puts them in order. With one process nothing is sent.
+//! The points of a sweep shared by several processes: each simulates every so many-th, and sends
+//! the rows to process 0, which puts them in order. With one process nothing is sent.
 //!
 //! Called by [`super`]; what the processes are connected by is behind [`Crew`].
 

@@ -9,8 +9,8 @@
 //! * `steady`: repetitions of a row until nothing has moved. [`drift`]: rows that were measured
 //!   while the computer was another.
 //!
-//! Called by `sme coherence measure`, and by `transfer` and `compare` with `--host`. Throughputs are
-//! 10^9 bytes per second. A figure is of one computer at one time, and no test depends on one.
+//! Called by `sme coherence measure`, and by `transfer` and `compare` with `--host`. Throughputs
+//! are 10^9 bytes per second. A figure is of one computer at one time, and no test depends on one.
 
 pub mod cpus;
 pub mod drift;

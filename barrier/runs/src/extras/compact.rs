@@ -95,8 +95,8 @@ impl Experiment {
     /// Simulates the barrier of `leader`; `watch` is told of every counted episode.
     ///
     /// # Errors
-    /// [`Error::Failure`] if the run ends in a deadlock, [`Error::Overtaken`] if the barrier does not
-    /// hold, [`Error::NotCompact`] if its flags lie otherwise than the compact form needs.
+    /// [`Error::Failure`] if the run ends in a deadlock, [`Error::Overtaken`] if the barrier does
+    /// not hold, [`Error::NotCompact`] if its flags lie otherwise than the compact form needs.
     fn simulate_compact<L: Leader>(
         &self,
         peers: &mut dyn Peers,

@@ -20,10 +20,10 @@ pub const fn writer(input: usize) -> usize {
 
 /// A memory for each buffer, whose first packet every reader can take in the same cycle.
 ///
-/// A packet written can be read after the edge. `data` of a reader is what its one-hot `select` picks
-/// of the buffers that it reads, an and-or of what their `read_address`es pointed to in the cycle
-/// before; 0 if it picks none of these. Where something is written in the very cycle in which it is
-/// read, no reader may pick it. Packets move in here and nowhere else in the switch.
+/// A packet written can be read after the edge. `data` of a reader is what its one-hot `select`
+/// picks of the buffers that it reads, an and-or of what their `read_address`es pointed to in the
+/// cycle before; 0 if it picks none of these. Where something is written in the very cycle in which
+/// it is read, no reader may pick it. Packets move in here and nowhere else in the switch.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct Buffers {
     /// The clock of the writes.

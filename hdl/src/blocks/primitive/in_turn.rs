@@ -11,10 +11,10 @@ use super::net_to_keep;
 ///
 /// Both searches run side by side, in few levels of logic, over those of the bits only that can be
 /// set: first what groups of four neighbours have, then what stands before each group, then what
-/// stands before a bit in its group. Of eight bits or fewer, each is compared with every other: who of
-/// two comes first follows from `after`, but stands in a register of its own besides, so that nothing
-/// has to find it out. Then three tables follow each other: of pairs of bits; whether a bit wins among
-/// its kind; whether none of the other kind comes before it.
+/// stands before a bit in its group. Of eight bits or fewer, each is compared with every other: who
+/// of two comes first follows from `after`, but stands in a register of its own besides, so that
+/// nothing has to find it out. Then three tables follow each other: of pairs of bits; whether a bit
+/// wins among its kind; whether none of the other kind comes before it.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct InTurn {
     /// The clock.
@@ -149,8 +149,8 @@ end"
     }
 }
 
-/// In Verilog, of each two of few inputs: a register that says that the first comes before the second.
-/// It does unless the last winner is it or stands between them.
+/// In Verilog, of each two of few inputs: a register that says that the first comes before the
+/// second. It does unless the last winner is it or stands between them.
 fn orders(inputs: u32, initial: u32) -> String {
     let mut code = String::new();
     for second in members(inputs) {
@@ -173,8 +173,8 @@ end
     code
 }
 
-/// In Verilog, for each of few inputs: whether it is the first of its kind, and whether one of the other
-/// kind comes before it.
+/// In Verilog, for each of few inputs: whether it is the first of its kind, and whether one of the
+/// other kind comes before it.
 fn comparisons(inputs: u32, kind: u32) -> String {
     let mut code = String::new();
     for input in members(inputs) {
@@ -198,8 +198,8 @@ wire other_kind_first{input} = can[{}] & ({other});
     code
 }
 
-/// In Verilog: one of these others comes before an input. Declares nets for pairs of them: two, each with
-/// its register, are four bits, as many as one table takes.
+/// In Verilog: one of these others comes before an input. Declares nets for pairs of them: two,
+/// each with its register, are four bits, as many as one table takes.
 ///
 /// Several pairs are kept as they are. Yosys would take longer ways through fewer tables, since the
 /// longest of the design is not here, and it does not know how far from here the grant is needed.
@@ -243,8 +243,8 @@ pub(super) fn groups(inputs: u32) -> Vec<Vec<usize>> {
     inputs.chunks(4).map(<[usize]>::to_vec).collect()
 }
 
-/// The bits of which the lowest wins: what `want`s among the `inputs`, and stands after the last winner
-/// if anything does.
+/// The bits of which the lowest wins: what `want`s among the `inputs`, and stands after the last
+/// winner if anything does.
 pub(super) fn candidates(want: Bits<32>, after: Bits<32>, inputs: u32) -> u32 {
     let want = u64::from(want) as u32 & inputs;
     match want & u64::from(after) as u32 {

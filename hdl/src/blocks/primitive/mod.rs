@@ -1,7 +1,7 @@
 //! The primitives of the blocks that Verilog has by itself: registers, memories, parts of words.
 //!
-//! These and the [CRC](super::crc) are the only modules whose Verilog is written by hand; the lockstep
-//! with Verilator holds it against what the simulation does.
+//! These and the [CRC](super::crc) are the only modules whose Verilog is written by hand; the
+//! lockstep with Verilator holds it against what the simulation does.
 
 mod below;
 pub mod buffers;
@@ -35,8 +35,8 @@ pub use register::Register;
 pub use same_parts::SameParts;
 pub use stages::Stages;
 
-/// In Verilog: the net `name` with this value, which synthesis keeps as it is. Declared and assigned apart:
-/// iverilog warns of what is said of a net that has its value at once.
+/// In Verilog: the net `name` with this value, which synthesis keeps as it is. Declared and
+/// assigned apart: iverilog warns of what is said of a net that has its value at once.
 fn net_to_keep(name: &str, value: &str) -> String {
     format!("(* keep *) wire {name};\nassign {name} = {value};\n")
 }

@@ -8,8 +8,8 @@ use super::net_to_keep;
 /// 6.
 ///
 /// A block without time for a whole comparison keeps this, and compares the rest on reading. Two
-/// levels of tables: what pairs of bits say is kept as it is, or synthesis would take as many tables one
-/// behind the other.
+/// levels of tables: what pairs of bits say is kept as it is, or synthesis would take as many
+/// tables one behind the other.
 #[derive(Clone, Debug, Default, LogicBlock)]
 pub struct SameParts {
     /// A number.

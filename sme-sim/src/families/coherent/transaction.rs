@@ -122,7 +122,8 @@ impl Chip {
         let (table, states) = (self.within, self.lines.inner(spot, at.socket));
         let changed = line::access(table, states, at.cache, event);
         let dropped = changed.map_or(0, |effect| effect.dropped);
-        // An inclusive third level takes what a module writes back; with an exclusive one memory does.
+        // An inclusive third level takes what a module writes back; with an exclusive one memory
+        // does.
         let was_written_back = changed.is_ok_and(|effect| effect.written_back.is_some());
         if was_written_back && !self.spec.is_inclusive {
             self.writes_back(spot, line, behind_third);

@@ -1,5 +1,5 @@
-//! The content of a core's memory: its message passing buffer, which is read all the time, in a row; the
-//! rest sparsely. By offset in the core's own numbering.
+//! The content of a core's memory: its message passing buffer, which is read all the time, in a
+//! row; the rest sparsely. By offset in the core's own numbering.
 
 use std::ops::Range;
 

@@ -1,6 +1,6 @@
-//! The places of things on the chip: tiles on a mesh with two cores each, and four memory controllers at
-//! its sides, in the first row and the one in the middle. Each core has its memory at the controller of
-//! its quarter of the chip.
+//! The places of things on the chip: tiles on a mesh with two cores each, and four memory
+//! controllers at its sides, in the first row and the one in the middle. Each core has its memory
+//! at the controller of its quarter of the chip.
 //!
 //! Tiles are numbered row by row from (0, 0), cores two to a tile in the same order.
 
@@ -71,8 +71,8 @@ impl Chip {
         (x < self.columns && y < self.rows).then_some(y * self.columns + x)
     }
 
-    /// The controller at which the memory of `core` is: 0 and 1 at the lower left and right, 2 and 3 in
-    /// the middle.
+    /// The controller at which the memory of `core` is: 0 and 1 at the lower left and right, 2 and
+    /// 3 in the middle.
     pub fn controller(&self, core: u32) -> u32 {
         let (x, y) = self.position(Self::tile_of(core));
         2 * u32::from(y >= self.rows / 2) + u32::from(x >= self.columns / 2)

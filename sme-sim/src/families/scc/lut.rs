@@ -1,5 +1,5 @@
-//! The look-up table of a core: where an address goes. A core address has 32 bits; its upper eight choose
-//! one of 256 entries, each for a segment of 16 MiB.
+//! The look-up table of a core: where an address goes. A core address has 32 bits; its upper eight
+//! choose one of 256 entries, each for a segment of 16 MiB.
 //!
 //! | Segments | Lead to |
 //! |---|---|
@@ -9,8 +9,9 @@
 //! | `0xe0 + t` | the configuration registers of tile `t` |
 //! | `0xf8` | those of the core's own tile |
 //!
-//! Buffers and registers are where Intel's Linux maps them by default; the shared segments are one for
-//! each core in place of one for each controller. Programs can change a table through its registers.
+//! Buffers and registers are where Intel's Linux maps them by default; the shared segments are one
+//! for each core in place of one for each controller. Programs can change a table through its
+//! registers.
 
 use super::layout::{Chip, SEGMENT};
 use crate::parts::address::FaultReason;
@@ -40,8 +41,8 @@ const TO_BUFFER: u32 = 3;
 const TO_EAST: u32 = 4;
 const TO_WEST: u32 = 6;
 
-/// An entry as the hardware has it: 10 bits of address, 3 of sub-destination, 4 each of x and y, and the
-/// bypass, which nothing here looks at.
+/// An entry as the hardware has it: 10 bits of address, 3 of sub-destination, 4 each of x and y,
+/// and the bypass, which nothing here looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry(u32);
 
@@ -206,8 +207,8 @@ impl Lut {
     /// The destination of `address`.
     ///
     /// # Errors
-    /// [`FaultReason::Entry`] if the entry leads to no memory of the chip, [`FaultReason::Unmapped`] if the
-    /// address has more than 32 bits.
+    /// [`FaultReason::Entry`] if the entry leads to no memory of the chip,
+    /// [`FaultReason::Unmapped`] if the address has more than 32 bits.
     pub fn target(&self, chip: &Chip, address: u64) -> Result<Target, FaultReason> {
         let number = address / SEGMENT;
         let leads = self.leads.get(number as usize);

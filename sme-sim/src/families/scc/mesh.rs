@@ -1,9 +1,11 @@
-//! The parts that cores of the chip share on the way to each other: the links of the mesh, the ports of the
-//! message passing buffers and the memory controllers. Each serves one after the other.
+//! The parts that cores of the chip share on the way to each other: the links of the mesh, the
+//! ports of the message passing buffers and the memory controllers. Each serves one after the
+//! other.
 //!
-//! A packet takes its links in the order of the columns first, then the rows. All links of its way are
-//! taken when it sets out, each for the time from when its first flit is there until its last has gone:
-//! so packets queue behind those that set out before them. Routers have room for whole packets.
+//! A packet takes its links in the order of the columns first, then the rows. All links of its way
+//! are taken when it sets out, each for the time from when its first flit is there until its last
+//! has gone: so packets queue behind those that set out before them. Routers have room for whole
+//! packets.
 
 use super::layout::Chip;
 use crate::time::Time;
@@ -39,8 +41,8 @@ impl Mesh {
         }
     }
 
-    /// A packet of so many `flits` sets out at `now` from the router of tile `from`; when its first flit
-    /// is at the router of tile `to`.
+    /// A packet of so many `flits` sets out at `now` from the router of tile `from`; when its first
+    /// flit is at the router of tile `to`.
     pub fn travels(&mut self, now: Time, (from, to): (u32, u32), flits: u64) -> Time {
         let (mut x, mut y) = self.chip.position(from);
         let (to_x, to_y) = self.chip.position(to);
@@ -74,8 +76,8 @@ impl Mesh {
         at
     }
 
-    /// An access comes to the buffer or the registers of `tile` at `now`, which are busy with it for so
-    /// long; when it begins.
+    /// An access comes to the buffer or the registers of `tile` at `now`, which are busy with it
+    /// for so long; when it begins.
     pub fn at_port(&mut self, now: Time, tile: u32, busy: Time) -> Time {
         serve(&mut self.ports[tile as usize], now, busy)
     }

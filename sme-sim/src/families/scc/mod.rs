@@ -1,19 +1,21 @@
 //! The Intel Single-chip Cloud Computer: 24 tiles of two P54C cores on a mesh, without coherence of
-//! caches. Every core is a node, for each has caches of its own; the chip is one node of the kernel.
+//! caches. Every core is a node, for each has caches of its own; the chip is one node of the
+//! kernel.
 //!
 //! * `spec`: the constants of its machine files.
 //! * `layout`: where tiles, cores and memory controllers stand.
 //! * `lut`: the look-up tables that decide where an address goes; `space`: places and addresses.
 //! * `mesh`: what cores share: links, ports of buffers, controllers.
 //! * `contents`: what the memory of a core holds.
-//! * `core`: a core and how its operations begin; `store`, `spin`, `transfer`: stores and flushes, reads
-//!   and waits, copies of blocks; `access`: what leaves the core, and `way`: where to; `registers`:
-//!   test-and-set registers and tables as addresses.
+//! * `core`: a core and how its operations begin; `store`, `spin`, `transfer`: stores and flushes,
+//!   reads and waits, copies of blocks; `access`: what leaves the core, and `way`: where to;
+//!   `registers`: test-and-set registers and tables as addresses.
 //! * `islands`: clocks of tiles, voltages of islands; `power`: what they take; `tune`: commands to
 //!   them, and energy.
 //!
-//! Sources: the measurements of a real chip in the Barrelfish technical note 005 (its figures are rows
-//! `scc.*` of `sme validate`), and what Intel's and HPI's Linux drivers say about registers and caches.
+//! Sources: the measurements of a real chip in the Barrelfish technical note 005 (its figures are
+//! rows `scc.*` of `sme validate`), and what Intel's and HPI's Linux drivers say about registers
+//! and caches.
 
 mod access;
 mod contents;

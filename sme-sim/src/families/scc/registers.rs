@@ -1,6 +1,7 @@
-//! The configuration registers of a tile: a test-and-set register and a look-up table for each of its two
-//! cores. They have addresses, as memory has: a load of a test-and-set register returns 1 to the one that
-//! takes it, a store releases it, and a store to a table changes where its core's addresses go.
+//! The configuration registers of a tile: a test-and-set register and a look-up table for each of
+//! its two cores. They have addresses, as memory has: a load of a test-and-set register returns 1
+//! to the one that takes it, a store releases it, and a store to a table changes where its core's
+//! addresses go.
 
 use super::access::Sends;
 use super::core::{Core, Cpu};

@@ -1,6 +1,6 @@
-//! The address space as programs see it. A [`Place`] below the size of a core's message passing buffer is
-//! in that buffer, one above in the core's part of shared memory. Bits above the 32 of a core address say
-//! how a page is mapped: cached, as tagged lines, or past the caches.
+//! The address space as programs see it. A [`Place`] below the size of a core's message passing
+//! buffer is in that buffer, one above in the core's part of shared memory. Bits above the 32 of a
+//! core address say how a page is mapped: cached, as tagged lines, or past the caches.
 
 use sme_memory::{Place, Route};
 

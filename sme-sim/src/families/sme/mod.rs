@@ -1,5 +1,5 @@
-//! A cluster of nodes with Shared Memory Engines (Fröning et al., *Highly Scalable Barriers for Future
-//! High-Performance Computing Clusters*).
+//! A cluster of nodes with Shared Memory Engines (Fröning et al., *Highly Scalable Barriers for
+//! Future High-Performance Computing Clusters*).
 //!
 //! * [`address`]: the global address space, its partitions and its faults.
 //! * [`spec`], `declared`: the constants of its machine files.

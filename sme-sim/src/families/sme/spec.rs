@@ -71,8 +71,8 @@ pub struct NodeSpec {
 }
 
 impl NodeSpec {
-    /// A node has at most this many cores: all but one of the numbers that packets have for the core
-    /// they come from.
+    /// A node has at most this many cores: all but one of the numbers that packets have for the
+    /// core they come from.
     pub const MOST_CORES: u32 = core_set::MOST_CORES;
 
     /// Cores of a node.
@@ -168,8 +168,8 @@ pub struct UncachedSpec {
     pub arbitration: Arbitration,
     /// `store_gap`: from one posted store of a core to its next.
     pub store_gap: Time,
-    /// `coherent_stores`: whether stores from other nodes carry the *coherent* bit and probe the caches
-    /// of their target (Sec. V-A). Without it, cached copies go stale.
+    /// `coherent_stores`: whether stores from other nodes carry the *coherent* bit and probe the
+    /// caches of their target (Sec. V-A). Without it, cached copies go stale.
     pub coherent_stores: bool,
 }
 

@@ -1,9 +1,10 @@
-//! A block of neighbouring nodes of one worker: when anything happens there, and the messages that its
-//! nodes do not have yet.
+//! A block of neighbouring nodes of one worker: when anything happens there, and the messages that
+//! its nodes do not have yet.
 //!
-//! A large machine's nodes are not in the caches. So messages stay here until they are due, and those
-//! that can wait until their node has something to do, if it does not wait for them; then they are
-//! sorted by node, and a node is fetched once for a window's messages and what it does in that window.
+//! A large machine's nodes are not in the caches. So messages stay here until they are due, and
+//! those that can wait until their node has something to do, if it does not wait for them; then
+//! they are sorted by node, and a node is fetched once for a window's messages and what it does in
+//! that window.
 
 use super::inbox::Due;
 use super::{Envelope, Node};
@@ -118,9 +119,9 @@ impl<N: Node> Block<N> {
         }
     }
 
-    /// Puts into `due` the messages that arrive before `end`, of those that can wait only what is for
-    /// nodes that wait or have something to do before then. Which nodes have, by these messages or by
-    /// their times `next`, bit by bit.
+    /// Puts into `due` the messages that arrive before `end`, of those that can wait only what is
+    /// for nodes that wait or have something to do before then. Which nodes have, by these messages
+    /// or by their times `next`, bit by bit.
     pub(super) fn take_due(&mut self, end: Time, next: &[Time], due: &mut Due<N>) -> u64 {
         let bits = next.iter().enumerate();
         let mut nodes = bits.fold(0, |bits, (bit, &next)| bits | u64::from(next < end) << bit);

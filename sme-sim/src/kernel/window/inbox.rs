@@ -1,5 +1,5 @@
-//! The messages that a block's nodes are given in a window: sorted by node, and to each in the order in
-//! which they arrive.
+//! The messages that a block's nodes are given in a window: sorted by node, and to each in the
+//! order in which they arrive.
 
 use std::ops::Range;
 
@@ -8,8 +8,8 @@ use super::block::{BLOCK, Kept, Late};
 use crate::kernel::queue::Key;
 use crate::time::Time;
 
-/// Messages to nodes of a block that arrive before the end of a window. A worker has one, empty between
-/// blocks.
+/// Messages to nodes of a block that arrive before the end of a window. A worker has one, empty
+/// between blocks.
 pub(super) struct Due<N: Node> {
     /// In any order.
     messages: Vec<Option<Kept<N::Message>>>,
@@ -89,8 +89,8 @@ impl<N: Node> Due<N> {
         })
     }
 
-    /// Hands over to `node`, that of `bit`, its messages that can wait, when nothing before `start` is
-    /// still to happen; and opens the others.
+    /// Hands over to `node`, that of `bit`, its messages that can wait, when nothing before `start`
+    /// is still to happen; and opens the others.
     #[inline]
     pub(super) fn open(&mut self, bit: usize, node: &mut N, start: Time) -> Inbox<'_, N::Message> {
         for (at, late) in self.late(bit) {

@@ -1,8 +1,9 @@
-//! Nodes between which there is no smallest latency, as one node of the kernel: the cores of a chip, whose
-//! hops are too short to be windows. They take turns in the order of time.
+//! Nodes between which there is no smallest latency, as one node of the kernel: the cores of a
+//! chip, whose hops are too short to be windows. They take turns in the order of time.
 //!
-//! At each time that anything happens, the nodes run one after the other, the lowest first, and a message
-//! is with its receiver before the next node runs. It may arrive at the time at which it is sent.
+//! At each time that anything happens, the nodes run one after the other, the lowest first, and a
+//! message is with its receiver before the next node runs. It may arrive at the time at which it is
+//! sent.
 
 use serde::{Deserialize, Serialize};
 
@@ -46,8 +47,8 @@ impl<N: Node> Joint<N> {
     }
 }
 
-/// The node that is next to do something: the first of all nodes in the order of time, the lowest at
-/// equal times.
+/// The node that is next to do something: the first of all nodes in the order of time, the lowest
+/// at equal times.
 ///
 /// The times of the nodes stand in groups. Above them stand the first of each group, in groups
 /// again, up to a single one: there are few steps to that, and none of them branches.

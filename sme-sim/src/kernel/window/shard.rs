@@ -169,9 +169,9 @@ impl<N: Locality> Shard<'_, N> {
         blocks.map(Block::next).min().unwrap_or(Time::NEVER)
     }
 
-    /// Runs every node through `window`, or to where it waits for a task if others can help with it.
-    /// Messages to one's own nodes are kept (they arrive in a later window), the others are given to
-    /// `elsewhere`.
+    /// Runs every node through `window`, or to where it waits for a task if others can help with
+    /// it. Messages to one's own nodes are kept (they arrive in a later window), the others are
+    /// given to `elsewhere`.
     pub(super) fn advance(
         &mut self,
         window: Range<Time>,

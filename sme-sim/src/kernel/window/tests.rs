@@ -9,8 +9,9 @@ use crate::kernel::queue::EventQueue;
 
 const LOOKAHEAD: Time = Time::from_ps(10);
 
-/// Passes tokens on at pseudo-random times and writes down everything it sees. One in two has nothing to
-/// do about a token that is not passed on any further, and only notes it, whenever it is told.
+/// Passes tokens on at pseudo-random times and writes down everything it sees. One in two has
+/// nothing to do about a token that is not passed on any further, and only notes it, whenever it is
+/// told.
 struct Relay {
     me: u32,
     count: u32,

@@ -1,12 +1,12 @@
 //! The workers of one process, and how they get from window to window.
 //!
-//! Called by [`super::run_among`]. Each worker has a share of the process's nodes. In a
-//! window it runs them, and leaves messages for others' nodes where these find them after the
-//! workers have met: for a worker of this process in its pigeonhole, for another process in a
-//! letter. Where nodes have tasks, what one worker's nodes wait for is done by all of them, before the
-//! window ends. Each says when the earliest of what it knows happens, which includes what it has sent;
-//! so one meeting is enough to know where the next window starts. Where there are other
-//! processes, the first worker exchanges letters with them, and the workers meet once more.
+//! Called by [`super::run_among`]. Each worker has a share of the process's nodes. In a window it
+//! runs them, and leaves messages for others' nodes where these find them after the workers have
+//! met: for a worker of this process in its pigeonhole, for another process in a letter. Where
+//! nodes have tasks, what one worker's nodes wait for is done by all of them, before the window
+//! ends. Each says when the earliest of what it knows happens, which includes what it has sent; so
+//! one meeting is enough to know where the next window starts. Where there are other processes, the
+//! first worker exchanges letters with them, and the workers meet once more.
 //!
 //! Pigeonholes are there twice, for windows in turn: what is written for the next window cannot
 //! get among what is still being read.
@@ -280,8 +280,8 @@ impl<N: Locality> Team<N> {
         }
     }
 
-    /// Does together with the others what nodes wait for, and runs own nodes on to `end`, until none
-    /// waits any more.
+    /// Does together with the others what nodes wait for, and runs own nodes on to `end`, until
+    /// none waits any more.
     fn do_tasks(
         &self,
         end: Time,

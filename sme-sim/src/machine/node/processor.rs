@@ -214,8 +214,8 @@ impl<H: Hardware> Processor<H> {
         self.done(thread, self.now.as_ps() / 1_000 + 1, after);
     }
 
-    /// The operation of `thread`, a store or the like, is on its way and may be seen elsewhere before
-    /// it is [done](Self::done).
+    /// The operation of `thread`, a store or the like, is on its way and may be seen elsewhere
+    /// before it is [done](Self::done).
     pub fn issues(&mut self, thread: u16) {
         self.logs(thread, 0);
         self.threads[usize::from(thread)].told = true;

@@ -1,4 +1,5 @@
-//! Waits and reads of threads: the flags that each looks at, and the effect of a value that it has seen.
+//! Waits and reads of threads: the flags that each looks at, and the effect of a value that it has
+//! seen.
 
 use sme_memory::{Flag, Until};
 
@@ -64,8 +65,8 @@ impl<H: Hardware> Processor<H> {
         seen
     }
 
-    /// A wait for any of many flags goes on to the next, and is at its first again after a round; a look
-    /// at all of them ends `after` from now.
+    /// A wait for any of many flags goes on to the next, and is at its first again after a round; a
+    /// look at all of them ends `after` from now.
     fn has_seen_in_vain(&mut self, thread: u16, after: Time) -> Seen {
         let state = &mut self.threads[usize::from(thread)];
         let (flags, is_wait) = match state.operation {
@@ -120,8 +121,8 @@ impl<H: Hardware> Processor<H> {
         Seen::Done
     }
 
-    /// A wait of `thread` for any of many flags, or a look at them, is at the one that it reads after so
-    /// many others of a round.
+    /// A wait of `thread` for any of many flags, or a look at them, is at the one that it reads
+    /// after so many others of a round.
     pub fn is_at(&mut self, thread: u16, turn: u32) {
         let state = &mut self.threads[usize::from(thread)];
         if let Operation::WaitAny(..) | Operation::FindAny(..) = state.operation {

@@ -186,7 +186,8 @@ impl Clocks {
         }
     }
 
-    /// `thread` has done something. What it does next will not see what memory holds no more by now.
+    /// `thread` has done something. What it does next will not see what memory holds no more by
+    /// now.
     #[inline]
     pub fn stepped(&mut self, thread: u32) {
         if let Some(step) = self.steps.get_mut(thread as usize) {

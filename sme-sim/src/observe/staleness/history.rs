@@ -216,8 +216,8 @@ impl History {
         );
     }
 
-    /// The words `rest` of what `node` has posted have reached memory. Special words are `told`, and
-    /// whether that was a write-back.
+    /// The words `rest` of what `node` has posted have reached memory. Special words are `told`,
+    /// and whether that was a write-back.
     pub fn performed(
         &mut self,
         node: u32,

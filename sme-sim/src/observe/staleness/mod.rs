@@ -9,11 +9,11 @@
 //! nothing but its own parts.
 //!
 //! Happens-before is program order, and what a release shares with the acquire that sees it: a flag
-//! set and seen, or an atomic operation and the next access to its word. It is kept as vector clocks
-//! (`clocks`; Flanagan & Freund, "FastTrack: efficient and precise dynamic race detection", PLDI
-//! 2009), with one epoch for a word's last write (`shadow`). A load that its word's last write does
-//! not precede races and may return anything. Otherwise it must return that write's value; what it
-//! missed, and why, is known from where the line's copies and writes are (`history`).
+//! set and seen, or an atomic operation and the next access to its word. It is kept as vector
+//! clocks (`clocks`; Flanagan & Freund, "FastTrack: efficient and precise dynamic race detection",
+//! PLDI 2009), with one epoch for a word's last write (`shadow`). A load that its word's last write
+//! does not precede races and may return anything. Otherwise it must return that write's value;
+//! what it missed, and why, is known from where the line's copies and writes are (`history`).
 //!
 //! Times are only told to people, except that a copy counts as newer than a write that is not later
 //! than its fill: a fill should be told when its home is read.
@@ -431,8 +431,8 @@ impl Checker {
         self.clocks.stepped(thread);
     }
 
-    /// A store to a word that synchronizes, or has last writes that nothing orders: keeps those that
-    /// have not happened before this one. `line` is what the line was before it.
+    /// A store to a word that synchronizes, or has last writes that nothing orders: keeps those
+    /// that have not happened before this one. `line` is what the line was before it.
     #[cold]
     #[inline(never)]
     fn doubtful_store(&mut self, record: &Record, spot: Spot, line: &Line, happened: bool) {

@@ -241,8 +241,8 @@ impl Cache {
         self.tags.held().map(|(line, _)| line)
     }
 
-    /// The numbers of the held lines of the second level's set of `line`, from the most to the least
-    /// recently used.
+    /// The numbers of the held lines of the second level's set of `line`, from the most to the
+    /// least recently used.
     pub fn lines_of_set(&self, line: u64) -> impl Iterator<Item = u64> {
         self.tags.of_set(line)
     }

@@ -39,7 +39,8 @@ pub(super) struct FatTree {
 }
 
 impl FatTree {
-    /// Of switches of an even radix, at least one level, and so that the hosts' number fits 32 bits.
+    /// Of switches of an even radix, at least one level, and so that the hosts' number fits 32
+    /// bits.
     pub fn new(radix: u32, levels: u32) -> Self {
         let per_level = 2 * (radix / 2).pow(levels - 1);
         Self {

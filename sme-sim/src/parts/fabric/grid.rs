@@ -72,8 +72,8 @@ impl Grid {
         inside.then(|| x + self.sizes[0] * (y + self.sizes[1] * z))
     }
 
-    /// The other end of a link port of a position that exists. Asked for each packet at each hop, so
-    /// it divides no more than it must.
+    /// The other end of a link port of a position that exists. Asked for each packet at each hop,
+    /// so it divides no more than it must.
     #[inline]
     pub fn neighbour(&self, position: u32, port: u16) -> Option<(u32, u16)> {
         let [width, height, depth] = self.sizes;

@@ -29,8 +29,8 @@ pub(super) fn points(cores: u32) -> Vec<Point> {
         cores,
     };
     let mut points = vec![large(Variant::Exascale, NetworkKind::Torus3d)];
-    // The formula was fitted to nodes of 16 on a 2D mesh: there a logarithm of the nodes cannot know
-    // how many hops these make.
+    // The formula was fitted to nodes of 16 on a 2D mesh: there a logarithm of the nodes cannot
+    // know how many hops these make.
     if cores == 16 {
         points.push(large(Variant::Prototype, NetworkKind::Mesh2d));
     }

@@ -23,8 +23,8 @@ pub enum Point {
         /// Threads per node.
         cores: u32,
     },
-    /// The tree barrier's latency on a network that is as large as its nodes need, where the authors
-    /// have only a formula.
+    /// The tree barrier's latency on a network that is as large as its nodes need, where the
+    /// authors have only a formula.
     Large {
         /// On which machine.
         variant: Variant,
@@ -104,8 +104,8 @@ impl Variant {
     }
 }
 
-/// Barriers of Fig. 5 with the latencies of an ASIC for each one asked for. One takes from 20 to 80 us:
-/// the mean of 100 is from 43.6 to 47.1 us, by the seed, that of 2,000 from 45.3 to 45.5.
+/// Barriers of Fig. 5 with the latencies of an ASIC for each one asked for. One takes from 20 to 80
+/// us: the mean of 100 is from 43.6 to 47.1 us, by the seed, that of 2,000 from 45.3 to 45.5.
 pub const ASIC_REPEATS: u32 = 20;
 
 impl Point {

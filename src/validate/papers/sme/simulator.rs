@@ -28,12 +28,12 @@ use crate::validate::{Identity, Validation};
 /// Most notifications a node of the tree receives (Sec. V-B).
 const FAN_IN: u32 = 8;
 
-/// Data is spread line by line: one of [`super::CALIBRATED_CHOICES`]. With pages of 4 KiB a thread has
-/// all its data at one node, and waits for the farthest of them.
+/// Data is spread line by line: one of [`super::CALIBRATED_CHOICES`]. With pages of 4 KiB a thread
+/// has all its data at one node, and waits for the farthest of them.
 const PAGE: u64 = 64;
 
-/// Counted barriers of a [`Point::Large`]: each takes up to seconds, and one differs from the next by
-/// no more than some 4 %.
+/// Counted barriers of a [`Point::Large`]: each takes up to seconds, and one differs from the next
+/// by no more than some 4 %.
 const LARGE_EPISODES: u32 = 2;
 
 /// The paper's experiments on a machine.

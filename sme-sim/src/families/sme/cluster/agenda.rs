@@ -40,8 +40,8 @@ pub enum Event {
     Woken(u16),
     /// The operating system takes a thread's next futex call.
     System(u16),
-    /// A core begins what its thread asked for at the end of a run ahead of its node, or looks again
-    /// at a copy that it has lost.
+    /// A core begins what its thread asked for at the end of a run ahead of its node, or looks
+    /// again at a copy that it has lost.
     Begin(u16),
     /// A miss of a core's private caches takes its place in the order of accesses to its line.
     Ordered(u16, Wants),

@@ -172,7 +172,8 @@ impl Cluster {
     }
 }
 
-/// The load of every link that leaves a node, given with its engine's counters by port, and its record.
+/// The load of every link that leaves a node, given with its engine's counters by port, and its
+/// record.
 pub(super) fn link_loads(
     constants: &Constants,
     end: Time,

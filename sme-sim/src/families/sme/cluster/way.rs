@@ -279,8 +279,8 @@ impl Way {
         agenda.push_from(at, from, sequence, event);
     }
 
-    /// A link's credit reaches the engine at `at`, and nothing before `start` is still to happen; that
-    /// counts as an event here: its pin is always free, and the engine keeps what it is to
+    /// A link's credit reaches the engine at `at`, and nothing before `start` is still to happen;
+    /// that counts as an event here: its pin is always free, and the engine keeps what it is to
     /// sample later, so that it is not put in.
     #[inline]
     pub fn takes_credit(
@@ -538,7 +538,8 @@ impl Way {
         };
     }
 
-    /// A packet that the engine gave at edge `cycle` crosses the link to the host; when it is there.
+    /// A packet that the engine gave at edge `cycle` crosses the link to the host; when it is
+    /// there.
     fn brings(&mut self, cycle: u64, packet: &HtPacket, agenda: &mut Agenda) -> Time {
         let from = self
             .constants

@@ -1,9 +1,9 @@
 //! A run on its way, kept so that it can be taken up again there.
 //!
-//! A packet that comes before a run's end makes void only what follows it, and it mostly comes late:
-//! nodes gather their threads side by side, and the first that is done sends while the others still
-//! gather. By then all followers wait again, so that little is under way, and the state is that of a
-//! [`Rest`] and a few events more.
+//! A packet that comes before a run's end makes void only what follows it, and it mostly comes
+//! late: nodes gather their threads side by side, and the first that is done sends while the others
+//! still gather. By then all followers wait again, so that little is under way, and the state is
+//! that of a [`Rest`] and a few events more.
 
 use super::event::{Event, Written};
 use super::followers::FollowersAtRest;

@@ -166,8 +166,8 @@ pub enum Event {
     Complete(u16, OnFlag),
     /// The same for the line of the phase.
     PhaseHome(OnPhase),
-    /// Those of all cores of a class, and others as far away, that were probed away or began together,
-    /// in their order.
+    /// Those of all cores of a class, and others as far away, that were probed away or began
+    /// together, in their order.
     PhaseHomes(u16),
     /// The same for the line of the phase.
     PhaseRelease,

@@ -9,15 +9,15 @@ use super::work::Work;
 /// The followers' state of a node at rest, two bytes per thread.
 #[derive(Clone, Debug)]
 pub struct FollowersAtRest {
-    /// Their flags, then all threads, a byte each; then the holders and the spinners of the phase, a
-    /// bit each.
+    /// Their flags, then all threads, a byte each; then the holders and the spinners of the phase,
+    /// a bit each.
     bytes: Box<[u8]>,
     /// The earliest episode one is in.
     episode: u32,
 }
 
-/// A thread's byte: the stage of a follower, what it found as the phase, and how many episodes it is
-/// ahead of the others.
+/// A thread's byte: the stage of a follower, what it found as the phase, and how many episodes it
+/// is ahead of the others.
 mod thread_byte {
     pub const STEP: u8 = 0b111;
     pub const PHASE: u8 = 1 << 3;

@@ -1,9 +1,9 @@
 //! A follower of a node: what it does from one barrier to the next.
 //!
-//! It reads the phase, sets its flag, and looks at the phase until that changes. Each step is an event.
-//! But once it gets a new phase, what it does until its flag's line is asked for takes constant times,
-//! and nothing else has to do with it, unless copies of the phase go away meanwhile: so that is told when
-//! its read starts (`Run::foretell`).
+//! It reads the phase, sets its flag, and looks at the phase until that changes. Each step is an
+//! event. But once it gets a new phase, what it does until its flag's line is asked for takes
+//! constant times, and nothing else has to do with it, unless copies of the phase go away
+//! meanwhile: so that is told when its read starts (`Run::foretell`).
 
 use sme_memory::Leader;
 

@@ -61,8 +61,8 @@ pub struct CompactCluster<L: Leader> {
 
 impl<L: Leader> CompactCluster<L> {
     /// A cluster into whose positions `engine(position)` is plugged, and on which the barrier of
-    /// `leader` runs in episodes 0 to `last_episode`. Every thread begins an episode as late as `skew`
-    /// says.
+    /// `leader` runs in episodes 0 to `last_episode`. Every thread begins an episode as late as
+    /// `skew` says.
     ///
     /// # Errors
     /// [`NotCompact`] if the barrier's flags are not one in each cache line.

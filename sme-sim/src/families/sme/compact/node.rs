@@ -68,8 +68,8 @@ struct Times {
 /// Cores and memory. The fields that are read before anything is run come first.
 #[repr(C, align(64))]
 struct Inside<L: Leader> {
-    /// From here on the last run does not tell what happens: a packet has come, or there has been no
-    /// run. Picoseconds.
+    /// From here on the last run does not tell what happens: a packet has come, or there has been
+    /// no run. Picoseconds.
     void_from: u64,
     /// The number of outputs of the last run that have left.
     left: usize,

@@ -1,9 +1,9 @@
 //! A run of one node's threads, from a state of rest to the next: the followers of a barrier, and
 //! the bridge. The leader's part stands in [`super::first`].
 //!
-//! Operations are performed as in [`crate::families::sme::cluster::operate`], with the same events in the same
-//! order. Nothing that a node sends comes back to its cores but by another packet, so a run needs
-//! only to know when packets come, and says what leaves and when.
+//! Operations are performed as in [`crate::families::sme::cluster::operate`], with the same events
+//! in the same order. Nothing that a node sends comes back to its cores but by another packet, so a
+//! run needs only to know when packets come, and says what leaves and when.
 
 use std::collections::VecDeque;
 

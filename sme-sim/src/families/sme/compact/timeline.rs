@@ -1,7 +1,8 @@
-//! The pending events of one node's cores and memory, in order of time and, at one time, in the order
-//! in which they were put in.
+//! The pending events of one node's cores and memory, in order of time and, at one time, in the
+//! order in which they were put in.
 //!
-//! Few are pending at a time, and nearly all are put in close to the end: so they simply stand in order.
+//! Few are pending at a time, and nearly all are put in close to the end: so they simply stand in
+//! order.
 
 /// So many places an event is moved on one by one, before its place is looked for.
 const NEAR: usize = 16;

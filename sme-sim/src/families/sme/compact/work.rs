@@ -1,10 +1,10 @@
-//! A node's cores and memory while things happen to them: one for all nodes that a worker of the host
-//! simulates, one after the other.
+//! A node's cores and memory while things happen to them: one for all nodes that a worker of the
+//! host simulates, one after the other.
 //!
-//! Lines and their transactions as in [`crate::families::sme::cluster::domain`], which says what each step is; here
-//! only for lines with one flag that holds 0 or 1, and coherent updates. A line other than the
-//! phase's has at most two holders, the follower whose flag it is and the leader, so that it is a
-//! byte; the phase's line has a bit for each thread.
+//! Lines and their transactions as in [`crate::families::sme::cluster::domain`], which says what
+//! each step is; here only for lines with one flag that holds 0 or 1, and coherent updates. A line
+//! other than the phase's has at most two holders, the follower whose flag it is and the leader, so
+//! that it is a byte; the phase's line has a bit for each thread.
 
 mod phase;
 
@@ -112,7 +112,8 @@ pub struct Work {
     fetching: Vec<u64>,
     /// Scratch for drawing an order.
     order: Vec<u16>,
-    /// By class, the first of those as far away: cores whose requests for the phase arrive together.
+    /// By class, the first of those as far away: cores whose requests for the phase arrive
+    /// together.
     together: Vec<Vec<u16>>,
 }
 
@@ -312,8 +313,8 @@ impl Work {
         !is_followers_alone(self.bits[index]) && self.marks[index] & FOLLOWER_WRITES == 0
     }
 
-    /// A follower writes `value` to its flag: at once if it has the only copy. If not, it asks for the
-    /// line.
+    /// A follower writes `value` to its flag: at once if it has the only copy. If not, it asks for
+    /// the line.
     #[inline]
     pub fn set_own_flag(&mut self, form: &NodeForm, core: u16, value: u8) {
         let number = form.flag_of(core);

@@ -59,8 +59,8 @@ impl ShortCount {
     /// Up to so many words, the longest packet can be counted besides.
     const MOST: u16 = u16::MAX - MAX_WORDS as u16;
 
-    /// Counts a packet of `bytes` bytes. If no further one has a place: packets and bytes so far, and
-    /// the count begins anew.
+    /// Counts a packet of `bytes` bytes. If no further one has a place: packets and bytes so far,
+    /// and the count begins anew.
     #[inline]
     pub fn count(&mut self, bytes: u64) -> Option<(u64, u64)> {
         self.packets += 1;

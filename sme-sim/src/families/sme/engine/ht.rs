@@ -47,8 +47,8 @@ pub enum HtPacket {
     Read {
         /// Global address (from the host) or physical address in the node (from the engine).
         address: u64,
-        /// Byte enables, bit 0 for the byte at the address. Of bytes in both doublewords a read is a
-        /// read of all eight.
+        /// Byte enables, bit 0 for the byte at the address. Of bytes in both doublewords a read is
+        /// a read of all eight.
         enables: u8,
         /// Whole words read after that at the address; only line fills have them.
         extra_words: u8,

@@ -82,8 +82,8 @@ impl HtPort {
         );
     }
 
-    /// Output ports towards the requester: moves what that is ready for and tells the channels whose
-    /// place was freed, bit by bit. Responses are the responder's to take.
+    /// Output ports towards the requester: moves what that is ready for and tells the channels
+    /// whose place was freed, bit by bit. Responses are the responder's to take.
     pub fn forward(&mut self, fifos: &mut HostFifos) -> u8 {
         let mut freed = 0;
         for (channel, to) in [REQUESTER_POSTED, REQUESTER_NONPOSTED]

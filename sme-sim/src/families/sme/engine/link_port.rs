@@ -117,8 +117,8 @@ impl LinkPortSpec {
     }
 }
 
-/// Registers of the transmitter, apart from the FIFOs; all a packet that passes has to do with is on one
-/// cache line.
+/// Registers of the transmitter, apart from the FIFOs; all a packet that passes has to do with is
+/// on one cache line.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct LinkPort {
@@ -192,8 +192,8 @@ impl LinkPort {
         self.free_from
     }
 
-    /// The packet on the link, its channel, and the cycle in which it is delivered: nothing changes that
-    /// any more, so it can be given out before. Its place is for the caller to release.
+    /// The packet on the link, its channel, and the cycle in which it is delivered: nothing changes
+    /// that any more, so it can be given out before. Its place is for the caller to release.
     pub fn foresee(&mut self) -> Option<(u64, u8, Held)> {
         let (packet, channel) = self.sending.take()?;
         Some((self.free_from - 1, channel, packet))
@@ -217,8 +217,8 @@ impl LinkPort {
         (want != 0).then(|| round_robin(want, self.last))
     }
 
-    /// Begins a packet of `bytes` bytes in `cycle`, which [`begins`](Self::begins) must have allowed; what
-    /// is counted of it.
+    /// Begins a packet of `bytes` bytes in `cycle`, which [`begins`](Self::begins) must have
+    /// allowed; what is counted of it.
     fn begin(
         &mut self,
         channel: u8,
@@ -260,8 +260,8 @@ impl LinkPort {
         })
     }
 
-    /// Counts a packet of `bytes` bytes that has not waited. If that has no place here any more: what was
-    /// counted so far.
+    /// Counts a packet of `bytes` bytes that has not waited. If that has no place here any more:
+    /// what was counted so far.
     pub fn count(
         &mut self,
         channel: u8,

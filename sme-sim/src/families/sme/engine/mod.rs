@@ -31,8 +31,9 @@
 //! # When something can next change
 //!
 //! Offers depend on registers alone; so if nothing moved in a cycle, no tag is on its way back
-//! ([`tags::Tags::latch`]) and no input comes, nothing moves in the next either. Only the serializers of the link ports count cycles, and they know
-//! when they end. [`EngineModel::next_cycle`] is made of these two facts.
+//! ([`tags::Tags::latch`]) and no input comes, nothing moves in the next either. Only the
+//! serializers of the link ports count cycles, and they know when they end.
+//! [`EngineModel::next_cycle`] is made of these two facts.
 //!
 //! # Cycles through the blocks
 //!

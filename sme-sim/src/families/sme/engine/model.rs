@@ -63,8 +63,8 @@ pub enum Output {
 /// The passage of a packet from one link to another without waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transit {
-    /// The edge at which its place in the receive buffer is free again: a [`Output::LinkCredit`] of the
-    /// port and channel it came by.
+    /// The edge at which its place in the receive buffer is free again: a [`Output::LinkCredit`] of
+    /// the port and channel it came by.
     pub freed: u64,
     /// The edge at which its last bytes leave: an [`Output::Link`].
     pub delivered: u64,
@@ -116,14 +116,15 @@ pub trait Shortcuts: EngineModel {
         None
     }
 
-    /// Takes a credit of a link that was to be sampled at an earlier edge than anything is that has not
-    /// been presented, and than any edge that is still to be stepped, if it can count at once; if
-    /// not, it remains to be [presented](EngineModel::input).
+    /// Takes a credit of a link that was to be sampled at an earlier edge than anything is that has
+    /// not been presented, and than any edge that is still to be stepped, if it can count at once;
+    /// if not, it remains to be [presented](EngineModel::input).
     fn late_credit(&mut self, _port: u16, _channel: u8) -> bool {
         false
     }
 
-    /// Prefetches what a packet or a credit of a link has to do with besides the engine's beginning.
+    /// Prefetches what a packet or a credit of a link has to do with besides the engine's
+    /// beginning.
     fn prefetch(&self, _coming: &Input) {}
 
     /// Returns whether a credit of a link may change what happens next; if not, it need not be

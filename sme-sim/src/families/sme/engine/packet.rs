@@ -17,9 +17,9 @@
 //! | last 8 | data (writes, responses) | 0–63 | data |
 //!
 //! So a read request and a response have 16 bytes, a posted write 24. The CRC is CRC-16/IBM-3740
-//! (polynomial 0x1021, initial value 0xffff; often called CRC-16/CCITT-FALSE) over 24 bytes: header,
-//! with the CRC field zero, address and data. A word that the packet does not carry counts as zero, so
-//! that hardware needs one sum for all kinds.
+//! (polynomial 0x1021, initial value 0xffff; often called CRC-16/CCITT-FALSE) over 24 bytes:
+//! header, with the CRC field zero, address and data. A word that the packet does not carry counts
+//! as zero, so that hardware needs one sum for all kinds.
 //!
 //! A *long* read asks for two, four or eight words. It has the flag set and, in the place of the
 //! byte enables, the number of extra words, those after the first; its response has 8 bytes more
@@ -159,7 +159,8 @@ impl Packet {
         }
     }
 
-    /// Its CRC on the link. Bits beyond a field's width, and fields foreign to its kind, do not count.
+    /// Its CRC on the link. Bits beyond a field's width, and fields foreign to its kind, do not
+    /// count.
     pub fn crc(&self) -> u16 {
         crc(self.words().map(|word| word.unwrap_or(0)))
     }

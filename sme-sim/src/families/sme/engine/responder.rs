@@ -59,8 +59,8 @@ impl Responder {
         })
     }
 
-    /// Input port: takes an answer from the HyperTransport port if there is one, and a place for it;
-    /// whether it did.
+    /// Input port: takes an answer from the HyperTransport port if there is one, and a place for
+    /// it; whether it did.
     pub fn receive(
         &mut self,
         reads: &mut Tags<Origin>,

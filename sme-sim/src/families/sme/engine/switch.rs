@@ -86,7 +86,8 @@ impl Switch {
         moves
     }
 
-    /// A packet moves from `input` into `to`, as [`switch_output`] numbers it; which output that is.
+    /// A packet moves from `input` into `to`, as [`switch_output`] numbers it; which output that
+    /// is.
     pub fn serves(&mut self, input: u8, to: usize) -> usize {
         let output = (to - SWITCH_OUTPUTS) / CHANNELS;
         self.last[output] = input;

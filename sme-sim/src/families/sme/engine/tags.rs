@@ -40,8 +40,8 @@ impl<C: Copy> Tags<C> {
         }
     }
 
-    /// Begins a cycle; whether a tag that is not free in it will be in the next. It must be called in the
-    /// cycle after one in which a tag came back; in others it may be left out.
+    /// Begins a cycle; whether a tag that is not free in it will be in the next. It must be called
+    /// in the cycle after one in which a tag came back; in others it may be left out.
     pub fn latch(&mut self) -> bool {
         self.free |= bit(self.returning);
         self.returning = std::mem::replace(&mut self.freed, NONE);
@@ -85,8 +85,8 @@ impl<C: Copy> Tags<C> {
         }
     }
 
-    /// Takes `tag` back and gives the context of the read that held it; `None`, and nothing happens,
-    /// if no read did. At most one tag comes back in a cycle.
+    /// Takes `tag` back and gives the context of the read that held it; `None`, and nothing
+    /// happens, if no read did. At most one tag comes back in a cycle.
     pub fn free(&mut self, tag: u8) -> Option<C> {
         let context = *self.context(tag)?;
         debug_assert_eq!(self.freed, NONE, "one tag a cycle");

@@ -95,8 +95,8 @@ pub(crate) enum Pace {
     Every,
     /// Only when they say that something can happen.
     Skipping,
-    /// And now and then asked what they foresee, and whether a packet passes at once; and given credits of links that they do not await only
-    /// when they are stepped.
+    /// And now and then asked what they foresee, and whether a packet passes at once; and given
+    /// credits of links that they do not await only when they are stepped.
     Ahead,
 }
 
@@ -244,8 +244,8 @@ impl<E: Shortcuts> Bench<E> {
         }
     }
 
-    /// Lets the packet of a link that is `input` pass at once, if it is the last at this edge and the
-    /// engine takes it so; what then comes out, and when.
+    /// Lets the packet of a link that is `input` pass at once, if it is the last at this edge and
+    /// the engine takes it so; what then comes out, and when.
     fn transit(
         &mut self,
         node: usize,

@@ -8,10 +8,11 @@
 //! *warm-up*; a *measurement window*, whose packets are the measured ones; and a *drain*, in which
 //! the sources go on until the last measured packet has arrived, or a given time is over.
 //!
-//! A *load* is a fraction of the network's *capacity*: of what each node injects when, under uniform
-//! traffic and with ideal switches, the busiest link is never idle. It is the same for every
-//! pattern; other patterns have their own bound, as a fraction of it. Packets are posted writes of
-//! 64 bits. Latency is from a packet's generation until its target's engine gives it to the host.
+//! A *load* is a fraction of the network's *capacity*: of what each node injects when, under
+//! uniform traffic and with ideal switches, the busiest link is never idle. It is the same for
+//! every pattern; other patterns have their own bound, as a fraction of it. Packets are posted
+//! writes of 64 bits. Latency is from a packet's generation until its target's engine gives it to
+//! the host.
 //!
 //! Called by the command line; calls [`crate::kernel::window`].
 
@@ -256,8 +257,8 @@ impl Traffic {
         self.loads
     }
 
-    /// The load at which the pattern's busiest link is never idle, as a fraction of the capacity: no
-    /// fabric with these links and routes accepts more from every node.
+    /// The load at which the pattern's busiest link is never idle, as a fraction of the capacity:
+    /// no fabric with these links and routes accepts more from every node.
     pub fn bound(&self) -> f64 {
         let constants = &self.fabric.constants;
         1.0 / (self.loads.busiest * constants.packet_cycles as f64 * constants.capacity)

@@ -58,8 +58,8 @@ fn lookahead(traffic: &Traffic) -> Time {
     span.since(Time::from_ps(1))
 }
 
-/// With hardly any load every packet of a permutation takes, to the cycle, what the parts of its way
-/// add up to; so the sink of each node sees one latency, that of the way from its source.
+/// With hardly any load every packet of a permutation takes, to the cycle, what the parts of its
+/// way add up to; so the sink of each node sees one latency, that of the way from its source.
 #[test]
 fn an_idle_network_has_the_latency_of_the_formula() {
     for (topology, pattern) in [
@@ -349,12 +349,12 @@ fn beyond_saturation_a_run_ends_and_says_so() {
 }
 
 /// Greedy routing in dimension order on an n × n array, first come first served, with packets that
-/// take a link one unit of time, is stable up to its capacity; and its mean delay is at most that of
-/// queues with exponential service, Σ ρ/(1 - ρ) over the links by Little's law (M. Mitzenmacher,
+/// take a link one unit of time, is stable up to its capacity; and its mean delay is at most that
+/// of queues with exponential service, Σ ρ/(1 - ρ) over the links by Little's law (M. Mitzenmacher,
 /// Bounds on the Greedy Routing Algorithm for Array Networks, J. Computer and System Sciences 53,
 /// 1996, which gives the bound as F. T. Leighton's; N. Kahale and F. T. Leighton, Greedy Dynamic
-/// Routing on Arrays, J. Algorithms 29, 1998). What packets wait here, beyond the latency of an idle
-/// network, is what they wait there: units are the cycles that a packet takes a link.
+/// Routing on Arrays, J. Algorithms 29, 1998). What packets wait here, beyond the latency of an
+/// idle network, is what they wait there: units are the cycles that a packet takes a link.
 #[test]
 fn packets_wait_no_longer_than_the_published_bound() {
     const SIDE: u32 = 8;

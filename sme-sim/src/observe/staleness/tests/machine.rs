@@ -1,7 +1,7 @@
 //! A small machine whose caches are not coherent, which obeys any order of operations, and an
 //! oracle that knows, by the identity of each write, what every load returned and where every write
-//! is. Happens-before is kept as sets of events: what happened before each. Of words that synchronize
-//! it knows all that memory ever held, and when.
+//! is. Happens-before is kept as sets of events: what happened before each. Of words that
+//! synchronize it knows all that memory ever held, and when.
 
 mod signals;
 

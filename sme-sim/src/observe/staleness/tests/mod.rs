@@ -360,7 +360,8 @@ const LINE: Place = Place {
 const FLAG: Place = Place { node: 0, offset: 0 };
 
 /// Node 1 writes a word of `LINE` that node 0 has read, and makes it coherent, but for what is left
-/// out; then node 0 reads it again. With [`Omitted::Padding`], node 2 writes another word of the line.
+/// out; then node 0 reads it again. With [`Omitted::Padding`], node 2 writes another word of the
+/// line.
 fn hand_over(omitted: Option<Omitted>) -> (StaleReport, Vec<StaleLoad>) {
     let mut checker = Checker::new(3, 2, LineSize::B64).expect("few threads");
     let list = listed(&mut checker);

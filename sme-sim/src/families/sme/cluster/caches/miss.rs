@@ -111,8 +111,8 @@ impl Caches {
     }
 
     /// The first socket tells all caches but that of `core` of an event on `line`, and each
-    /// performs the row of its table. The copy that the table lets answer is returned; without one, any of
-    /// those that are as memory is, for that is behind the engine.
+    /// performs the row of its table. The copy that the table lets answer is returned; without one,
+    /// any of those that are as memory is, for that is behind the engine.
     pub(super) fn tell(
         &mut self,
         here: &mut Here,

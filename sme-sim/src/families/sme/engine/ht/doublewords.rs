@@ -1,8 +1,8 @@
 //! A HyperTransport packet's doublewords (HyperTransport I/O Link Specification, packet formats).
 //!
-//! Each has a place of its own, so that hardware finds them without counting; one that a packet does
-//! not have means nothing, but an address extension, which is zero then. On the link those that it has follow each other without gaps
-//! ([`Doublewords::on_link`]).
+//! Each has a place of its own, so that hardware finds them without counting; one that a packet
+//! does not have means nothing, but an address extension, which is zero then. On the link those
+//! that it has follow each other without gaps ([`Doublewords::on_link`]).
 //!
 //! | Place | Bits | Field |
 //! |---|---|---|
@@ -30,8 +30,8 @@
 //! machine chooses, for all its stores
 //! ([`UncachedSpec::coherent_stores`](crate::families::sme::spec::UncachedSpec::coherent_stores)).
 //!
-//! Unit, sequence, *pass posted writes*, a posted write's *data error* and the other bits concern the
-//! HyperTransport core in front of the engine: they are zero here and not looked at.
+//! Unit, sequence, *pass posted writes*, a posted write's *data error* and the other bits concern
+//! the HyperTransport core in front of the engine: they are zero here and not looked at.
 //!
 //! # What is no access of the engine's
 //!
@@ -278,8 +278,8 @@ impl Doublewords {
         address | if is_access { 0 } else { NOWHERE }
     }
 
-    /// The bytes that leave over the link, in their order; of data beyond two doublewords, which the
-    /// engine never has, nothing.
+    /// The bytes that leave over the link, in their order; of data beyond two doublewords, which
+    /// the engine never has, nothing.
     pub fn on_link(&self) -> Vec<u8> {
         let is_response = self.channel() == HtChannel::Response;
         let is_masked = self.code() & !0b11 == POSTED_WRITE;

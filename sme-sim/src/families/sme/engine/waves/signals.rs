@@ -1,5 +1,5 @@
-//! The signals of an engine in a waveform: the ports of the RTL's top level, by name, and what the host's
-//! doublewords say.
+//! The signals of an engine in a waveform: the ports of the RTL's top level, by name, and what the
+//! host's doublewords say.
 //!
 //! Each engine is a scope `engine_<node>` within `cluster`:
 //!
