@@ -13,14 +13,14 @@ use crate::op::Op;
 use crate::rank::{PROC_NULL, Request, Target};
 
 /// The target of an access with its number.
-struct Place {
+struct RankTarget {
     rank: u32,
     target: Target,
     /// Whether it has no elements.
     is_empty: bool,
 }
 
-impl Place {
+impl RankTarget {
     /// Begins at the rank of the target, and ends at the displacement.
     fn at(a: &mut Arguments<'_>) -> Result<Self, Failure> {
         let (rank, displacement) = (a.peer()?, a.number());
@@ -67,14 +67,14 @@ impl<'m, C: Channel> Server<'m, C> {
     pub(super) async fn accesses(&mut self, a: &mut Arguments<'_>) -> Ended {
         match a.call.name.trim_start_matches('R') {
             "Put" | "put" => {
-                let (origin, place) = (a.buffer()?, Place::with_shape(a)?);
+                let (origin, place) = (a.buffer()?, RankTarget::with_shape(a)?);
                 let handle = self.accessed(a, place.rank)?;
                 let window = &self.window(handle)?.window;
                 window.put(origin.buffer(), &place.target).await?;
                 self.gets_nothing(a, handle)
             }
             "Accumulate" | "accumulate" => {
-                let (origin, place) = (a.buffer()?, Place::with_shape(a)?);
+                let (origin, place) = (a.buffer()?, RankTarget::with_shape(a)?);
                 let op = place.op(a)?;
                 let handle = self.accessed(a, place.rank)?;
                 let window = &self.window(handle)?.window;
@@ -83,7 +83,7 @@ impl<'m, C: Channel> Server<'m, C> {
                 self.gets_nothing(a, handle)
             }
             "Get" | "get" => {
-                let (result, place) = (a.buffer()?, Place::with_shape(a)?);
+                let (result, place) = (a.buffer()?, RankTarget::with_shape(a)?);
                 let handle = self.accessed(a, place.rank)?;
                 let window = &self.window(handle)?.window;
                 let request = window.get(result.room(), &place.target).await?;
@@ -98,7 +98,7 @@ impl<'m, C: Channel> Server<'m, C> {
                         None
                     }
                 };
-                let (result, place) = (a.buffer()?, Place::with_shape(a)?);
+                let (result, place) = (a.buffer()?, RankTarget::with_shape(a)?);
                 self.fetches(a, origin, result, place).await
             }
             "Fetch_and_op" => {
@@ -106,7 +106,7 @@ impl<'m, C: Channel> Server<'m, C> {
                 let (origin, result, datatype) = (a.address(), a.address(), a.committed()?);
                 let one = |address| Given::new(a.rank, address, 1, &datatype);
                 let (origin, result) = (needs_origin.then(|| one(origin)), one(result));
-                let place = Place::at(a)?.of(1, &datatype);
+                let place = RankTarget::at(a)?.of(1, &datatype);
                 self.fetches(a, origin, result, place).await
             }
             "Compare_and_swap" => {
@@ -117,7 +117,7 @@ impl<'m, C: Channel> Server<'m, C> {
                 let mut both = one(compared).buffer().packed()?;
                 both.extend(one(new).buffer().packed()?);
                 let both = Buffer::new(&both, 0, 2, &datatype);
-                let place = Place::at(a)?.of(1, &datatype);
+                let place = RankTarget::at(a)?.of(1, &datatype);
                 let handle = self.accessed(a, place.rank)?;
                 let window = &self.window(handle)?.window;
                 let room = one(result).room();
@@ -136,7 +136,7 @@ impl<'m, C: Channel> Server<'m, C> {
         a: &mut Arguments<'_>,
         origin: Option<Given>,
         result: Given,
-        place: Place,
+        place: RankTarget,
     ) -> Ended {
         let op = place.op(a)?;
         let handle = self.accessed(a, place.rank)?;

@@ -7,7 +7,7 @@ use super::arguments::Arguments;
 use super::objects::{Object, no_file};
 use super::rank::{About, Ended, Failure, Rank, SUCCESS};
 use super::server::Server;
-use super::transfer::Form;
+use super::transfer::AccessForm;
 use crate::channel::Channel;
 use crate::comm::Comm;
 use crate::error::{ErrorClass, Fault};
@@ -29,7 +29,7 @@ pub(super) struct FileObject {
 impl<C: Channel> Server<'_, C> {
     /// The calls about files.
     pub(super) async fn files(&mut self, a: &mut Arguments<'_>) -> Ended {
-        if let Some(form) = Form::of(a.call.name) {
+        if let Some(form) = AccessForm::of(a.call.name) {
             return self.transfers(a, form).await;
         }
         match a.call.name {

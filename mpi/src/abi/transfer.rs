@@ -15,7 +15,7 @@ use crate::rank::{Request, Status};
 
 /// The form of an access, as its name tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Form {
+pub(super) struct AccessForm {
     /// The name of the call, without the part of an access that begins and ends apart.
     name: &'static str,
     writes: bool,
@@ -60,7 +60,7 @@ struct Access {
     etypes: u64,
 }
 
-impl Form {
+impl AccessForm {
     /// The form of the call with this name, if it accesses data.
     pub(super) fn of(name: &'static str) -> Option<Self> {
         let form = name.strip_prefix("File_")?;
@@ -96,7 +96,7 @@ impl Form {
 
 impl<C: Channel> Server<'_, C> {
     /// The calls that access data.
-    pub(super) async fn transfers(&mut self, a: &mut Arguments<'_>, form: Form) -> Ended {
+    pub(super) async fn transfers(&mut self, a: &mut Arguments<'_>, form: AccessForm) -> Ended {
         let handle = a.file()?;
         if form.ends == Ends::Now {
             a.skip();
@@ -187,7 +187,7 @@ impl Rank {
         self: &Arc<Self>,
         a: &mut Arguments<'_>,
         handle: u64,
-        form: Form,
+        form: AccessForm,
     ) -> Result<Access, Failure> {
         let offset = match form.pointer {
             Pointer::Offset => a.number(),

@@ -162,11 +162,11 @@ impl Manifest {
     pub fn parse(file: &str, text: &str) -> Result<Self, Stop> {
         // A later form may have other keys.
         #[derive(Deserialize)]
-        struct Form {
+        struct FormOnly {
             manifest: u32,
         }
         let none = |error| Stop::flag(file, format!("is no manifest: {error}"));
-        let Form { manifest } = serde_json::from_str(text).map_err(none)?;
+        let FormOnly { manifest } = serde_json::from_str(text).map_err(none)?;
         if manifest != FORM {
             let reason = format!("is a manifest of form {manifest}, not {FORM}");
             return Err(Stop::flag(file, reason));

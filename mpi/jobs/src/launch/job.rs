@@ -29,7 +29,7 @@ use super::elsewhere::writes;
 use super::interface::{self, CompiledFor, Uses};
 use super::library;
 use super::memory::Memory;
-use super::part::{Place, place};
+use super::part::{FoundPart, find};
 use super::prefix::Copying;
 use super::process::RankProcess;
 use super::slots::Slots;
@@ -386,21 +386,22 @@ impl Shared {
                 return Err(Fault::new(ErrorClass::Spawn, "maxprocs", text));
             }
         };
-        let places: Result<Vec<Place>, Fault> = parts.iter().map(|part| place(by, part)).collect();
-        let places = places.inspect_err(|_| {
+        let found: Result<Vec<FoundPart>, Fault> =
+            parts.iter().map(|part| find(by, part)).collect();
+        let found = found.inspect_err(|_| {
             self.leaves(&ranks);
         })?;
-        let each = places.iter().zip(counts);
-        let each = each.flat_map(|(place, count)| std::iter::repeat_n(place, count as usize));
-        for (&rank, place) in ranks.iter().zip(each) {
+        let each = found.iter().zip(counts);
+        let each = each.flat_map(|(part, count)| std::iter::repeat_n(part, count as usize));
+        for (&rank, part) in ranks.iter().zip(each) {
             let begins = Begins {
-                program: place.program.as_os_str(),
-                arguments: &place.arguments,
-                directory: Some(&place.directory),
-                uses: place.uses,
+                program: part.program.as_os_str(),
+                arguments: &part.arguments,
+                directory: Some(&part.directory),
+                uses: part.uses,
             };
             if let Err(error) = self.starts(rank, begins) {
-                let program = place.program.to_string_lossy().into_owned();
+                let program = part.program.to_string_lossy().into_owned();
                 let why = error.to_string();
                 let text = format!("{program}: {why}");
                 // Processes that have been started before it wait for a world that does not come.

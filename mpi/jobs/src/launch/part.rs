@@ -15,7 +15,7 @@ use super::interface::{self, CompiledFor, Uses};
 
 /// A part, as it is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FoundPart {
     /// The file of the program.
     pub program: PathBuf,
     /// Its arguments.
@@ -26,14 +26,14 @@ pub struct Place {
     pub uses: Uses,
 }
 
-/// The place of a part that the process of this number has started. Relative paths begin at the
+/// Finds the part that the process of this number has started. Relative paths begin at the
 /// directory of that process, or at the one that the part names. A program without a path is looked
 /// for in the directories of the part, then where programs are looked for, then in the directory in
 /// which it begins.
 ///
 /// # Errors
 /// [`ErrorClass::Spawn`] if it is not found, or cannot be run here.
-pub fn place(by: u32, part: &Part) -> Result<Place, Fault> {
+pub fn find(by: u32, part: &Part) -> Result<FoundPart, Fault> {
     let directory = files::path(by, part.directory.as_deref().unwrap_or_default())?;
     let name = OsStr::from_bytes(&part.command);
     let command = Path::new(name);
@@ -58,7 +58,7 @@ pub fn place(by: u32, part: &Part) -> Result<Place, Fault> {
         return Err(wrong("the directory in which it is to begin is not there"));
     }
     let arguments = part.arguments.iter().cloned().map(OsString::from_vec);
-    Ok(Place {
+    Ok(FoundPart {
         program,
         arguments: arguments.collect(),
         directory,
@@ -108,15 +108,15 @@ mod tests {
             (part("", root.path(), None), None),
             (part("inner", root.path(), None), None),
         ] {
-            let found = place(by, &part);
-            let found = found.map(|place| fs::canonicalize(place.program).unwrap());
+            let found = find(by, &part);
+            let found = found.map(|found| fs::canonicalize(found.program).unwrap());
             let expected = expected.map(|path| fs::canonicalize(path).unwrap());
             assert_eq!(found.as_ref().ok(), expected.as_ref(), "{part:?}");
             if let Err(fault) = found {
                 assert_eq!(fault.class, ErrorClass::Spawn);
             }
         }
-        let here = place(by, &part("sh", root.path(), None)).unwrap();
+        let here = find(by, &part("sh", root.path(), None)).unwrap();
         assert_eq!(here.arguments, [OsString::from("a b")]);
         assert_eq!(here.program.file_name(), Some(OsStr::new("sh")));
     }
