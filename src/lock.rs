@@ -22,7 +22,6 @@ use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::parts::fabric::Topology;
 use sme_sim::time::Time;
 
-use crate::experiment::homes::homes;
 use crate::experiment::{Full, TooManyCores};
 
 /// The name of the spans in which a thread has the lock, numbered by its acquisitions.
@@ -229,7 +228,7 @@ impl LockPlan {
 
     fn layout(&self) -> Layout {
         let shape = self.machine.shape();
-        Layout::padded(shape.line_bytes).at(homes(shape, self.nodes))
+        Layout::padded(shape.line_bytes).at(shape.sharing(self.nodes))
     }
 
     /// Runs `lock` over the word at `word`.

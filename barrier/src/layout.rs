@@ -5,7 +5,7 @@
 //! from all who spin on another) and is not published, so it is a parameter. The algorithms take
 //! their rows from a [`RowAllocator`], one after the other; nothing else computes an offset.
 
-use sme_memory::{Flag, FlagRow, Flags, Memory, Place, Route, Word};
+use sme_memory::{Flag, FlagRow, Flags, Homes, Memory, Place, Route, Word};
 
 use crate::SpecError;
 
@@ -25,41 +25,6 @@ pub enum Spacing {
 }
 
 crate::names!(Spacing, "spacing", { Packed => "packed", Split => "split", Padded => "padded" });
-
-/// The memory that holds the variables of a node by which threads of other nodes tell it something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Homes {
-    /// The node's own.
-    Own,
-    /// Memory of nodes without threads, which all others reach and none of them caches coherently:
-    /// a pool. Variables of node n lie in that of node `first + n % nodes`; those that only the
-    /// threads of one node use stay in its own memory.
-    Pool {
-        /// The first node of the pool.
-        first: u32,
-        /// Nodes of the pool, at least 1.
-        nodes: u32,
-    },
-}
-
-impl Homes {
-    /// Returns whether the memory of `node` holds what `nodes` nodes share.
-    pub const fn has(self, node: u32, nodes: u32) -> bool {
-        match self {
-            Homes::Own => node < nodes,
-            Homes::Pool { first, nodes } => node >= first && node - first < nodes,
-        }
-    }
-
-    /// The node whose memory holds the variables of `node`, and how many other nodes have theirs
-    /// before them there.
-    pub const fn locate(self, node: u32) -> (u32, u32) {
-        match self {
-            Homes::Own => (node, 0),
-            Homes::Pool { first, nodes } => (first + node % nodes, node / nodes),
-        }
-    }
-}
 
 /// The layout of a barrier's data in the shared partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -270,10 +235,9 @@ impl Row {
         let offset = place.offset.checked_sub(self.offset)?;
         let (node, within) = match self.homes {
             Homes::Own => (place.node, offset),
-            Homes::Pool { first, nodes } => {
-                let of_pool = place.node.checked_sub(first).filter(|&node| node < nodes)?;
+            Homes::Pool { .. } => {
                 let slot = u32::try_from(offset.checked_div(self.span)?).ok()?;
-                let node = slot.checked_mul(nodes)?.checked_add(of_pool)?;
+                let node = self.homes.owner((place.node, slot))?;
                 // Behind the last one lie other rows.
                 (node < self.nodes).then_some((node, offset % self.span))?
             }

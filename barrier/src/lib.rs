@@ -60,12 +60,13 @@ pub use episode::Episode;
 pub use error::SpecError;
 pub use flag_phase::{FlagPhase, FlagPhaseSpec};
 pub use flat::{Flat, FlatSpec};
-pub use layout::{Homes, Layout, Spacing};
+pub use layout::{Layout, Spacing};
 pub use mapping::{Extent, Mapping, Ranks};
 pub use names::UnknownName;
 pub use node_tree::{NodeTree, NodeTreeSpec};
 pub use pthread::{Pthread, PthreadSpec};
 pub use shape::TreeShape;
+pub use sme_memory::Homes;
 pub use tree::{Tree, TreeSpec, TreeState};
 
 /// A thread's place among those that take part in a barrier.

@@ -19,6 +19,54 @@ impl Place {
     }
 }
 
+/// The memory that holds the variables of a node by which threads of other nodes tell it something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Homes {
+    /// The node's own.
+    Own,
+    /// Memory of nodes without threads, which all others reach and none of them caches coherently:
+    /// a pool. Variables of node n lie in that of node `first + n % nodes`; those that only the
+    /// threads of one node use stay in its own memory.
+    Pool {
+        /// The first node of the pool.
+        first: u32,
+        /// Nodes of the pool, at least 1.
+        nodes: u32,
+    },
+}
+
+impl Homes {
+    /// Returns whether the memory of `node` holds what `nodes` nodes share.
+    pub const fn has(self, node: u32, nodes: u32) -> bool {
+        match self {
+            Self::Own => node < nodes,
+            Self::Pool { first, nodes } => node >= first && node - first < nodes,
+        }
+    }
+
+    /// The node whose memory holds the variables of `node`, and how many other nodes have theirs
+    /// before them there.
+    pub const fn locate(self, node: u32) -> (u32, u32) {
+        match self {
+            Self::Own => (node, 0),
+            Self::Pool { first, nodes } => (first + node % nodes, node / nodes),
+        }
+    }
+
+    /// The node whose variables lie in the memory of `home`, with those of `before` other nodes
+    /// before them, if there is one.
+    pub const fn owner(self, (home, before): (u32, u32)) -> Option<u32> {
+        match self {
+            Self::Own if before == 0 => Some(home),
+            Self::Pool { first, nodes } if self.has(home, 0) => match before.checked_mul(nodes) {
+                Some(behind) => behind.checked_add(home - first),
+                None => None,
+            },
+            _ => None,
+        }
+    }
+}
+
 /// By which of its addresses a thread reaches a location. Another node's memory has only global
 /// ones, one past the caches and one through them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,6 +127,28 @@ impl Flags {
             first: Flag(self.first.0 + u64::from(index) * u64::from(self.stride)),
             stride: self.stride,
             count: self.count.saturating_sub(index),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_owner_of_a_place_is_the_node_that_is_located_there(
+            node in 0..u32::MAX / 2,
+            first in 0..1000_u32,
+            nodes in 1..1000_u32,
+        ) {
+            for homes in [Homes::Own, Homes::Pool { first, nodes }] {
+                prop_assert_eq!(homes.owner(homes.locate(node)), Some(node));
+            }
+            let pool = Homes::Pool { first, nodes };
+            prop_assert_eq!(pool.owner((first + nodes, node)), None);
+            prop_assert_eq!(Homes::Own.owner((node, 1)), None);
         }
     }
 }

@@ -29,7 +29,7 @@ mod scaling;
 mod steps;
 mod tables;
 
-pub use address::{Flag, Flags, Place, Register, Route, Word};
+pub use address::{Flag, Flags, Homes, Place, Register, Route, Word};
 pub use capability::{Capabilities, Capability, Lacks};
 pub use contract::{
     Atomic, Cacheable, Futex, Memory, Processes, Spawn, TestAndSet, ThreadId, Until,

@@ -23,7 +23,6 @@ use super::direct::{self, Costs};
 use super::roles::{self, LitmusPlan};
 use super::timing::{self, Timing};
 use super::{LitmusError, MemoryKind, Setting, Spread};
-use crate::experiment::homes::homes;
 
 /// A test, what its memory may show, and what a rehearsal has told about the machine.
 pub struct Exploration<'a> {
@@ -238,7 +237,7 @@ fn perform(
         homes: setting.homes_of(test, run.round),
         shared: match setting.memory {
             MemoryKind::Local => Homes::Own,
-            _ => homes(setting.machine.shape(), nodes),
+            _ => setting.machine.shape().sharing(nodes),
         },
         spread: setting.spread,
         nodes,

@@ -42,7 +42,6 @@ pub use unwritten::NotWrittenBack;
 use unwritten::element;
 
 use crate::experiment::TooManyCores;
-use crate::experiment::homes::homes;
 
 /// The mapping of a program's shared data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -313,7 +312,7 @@ impl Program {
 
     fn layout(&self) -> Layout {
         let shape = self.machine.shape();
-        Layout::padded(shape.line_bytes).at(homes(shape, self.memory_nodes))
+        Layout::padded(shape.line_bytes).at(shape.sharing(self.memory_nodes))
     }
 
     /// The memory that the program's data can have. Every call begins anew: all arrays and locks of

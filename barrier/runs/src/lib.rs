@@ -8,7 +8,6 @@
 
 pub mod applies;
 mod extras;
-pub mod homes;
 pub mod noise;
 mod run;
 pub mod watch;

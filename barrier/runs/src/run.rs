@@ -16,7 +16,6 @@ use sme_sim::parts::contract::{Span, ThreadMemory};
 use sme_sim::time::Time;
 
 use super::applies;
-use super::homes::homes;
 use super::noise::Skews;
 use super::watch::Watch;
 use super::{
@@ -138,7 +137,7 @@ impl Experiment {
             VariablePlacement::Memory => shape.buffer_bytes,
             _ => 0,
         };
-        Layout { base, ..layout }.at(homes(shape, self.nodes))
+        Layout { base, ..layout }.at(shape.sharing(self.nodes))
     }
 
     /// The barrier takes `bytes` bytes of each node's shared memory.

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use sme_memory::{Domains, Segments};
+use sme_memory::{Domains, Homes, Segments};
 
 use crate::parts::coherence::Protocol;
 use crate::parts::core_set::MOST_CORES;
@@ -202,6 +202,17 @@ impl Shape {
         match self.pool_devices {
             0 => 0..nodes,
             devices => nodes..nodes.saturating_add(devices),
+        }
+    }
+
+    /// The memory that holds the variables by which `nodes` nodes tell each other something.
+    pub fn sharing(&self, nodes: u32) -> Homes {
+        match self.pool_devices {
+            0 => Homes::Own,
+            devices => Homes::Pool {
+                first: nodes,
+                nodes: devices,
+            },
         }
     }
 }
