@@ -171,9 +171,9 @@ fn stale_reads_of_the_channel_are_found() {
     let Some(program) = compiled("../../examples/heat.c") else {
         return;
     };
-    let stale = |flaw| {
-        let machine = Arc::new(Machine::builtin("scc").unwrap());
-        let mut job = Job::new(machine, Library::Sccmpb, 2);
+    let stale = |(machine, library), flaw| {
+        let machine = Arc::new(Machine::builtin(machine).unwrap());
+        let mut job = Job::new(machine, library, 2);
         job.flaw = flaw;
         let libraries = tempfile::tempdir().unwrap();
         let start = Start {
@@ -197,13 +197,15 @@ fn stale_reads_of_the_channel_are_found() {
             Err(failed) => panic!("{flaw:?}: {failed}"),
         }
     };
-    let right = stale(None);
-    assert!(right.loads > 0);
-    assert_eq!(right.stale_reads, 0, "{right}");
-    let wrong = stale(Some(Flaw::KeepsCopies));
-    assert!(wrong.stale_reads > 0, "{wrong}");
-    assert!(
-        wrong.to_string().contains("channel/sections/mod.rs"),
-        "{wrong}"
-    );
+    for channel in [("scc", Library::Sccmpb), ("cxl-pool", Library::Sections)] {
+        let right = stale(channel, None);
+        assert!(right.loads > 0);
+        assert_eq!(right.stale_reads, 0, "{right}");
+        let wrong = stale(channel, Some(Flaw::KeepsCopies));
+        assert!(wrong.stale_reads > 0, "{wrong}");
+        assert!(
+            wrong.to_string().contains("channel/sections/mod.rs"),
+            "{wrong}"
+        );
+    }
 }

@@ -158,7 +158,7 @@ fn the_command_repeats_itself() {
         ),
         (
             "--machine cxl-pool",
-            "--machine: channel sections needs memory of each node",
+            "--machine: a process manager needs memory of each node",
         ),
         ("--nodes 48", "--nodes: is for clusters"),
         (

@@ -120,7 +120,7 @@ fn windows_give_what_they_must() {
     let Some(program) = compiled("windows.c") else {
         return;
     };
-    for machine in ["scc", "sme-prototype"] {
+    for machine in ["scc", "sme-prototype", "cxl-pool"] {
         let lines = lines(&format!("--machine {machine} -n 4"), &program);
         assert_eq!(lines, ["windows: right"], "{machine}");
     }

@@ -225,7 +225,10 @@ impl Job {
     pub(super) fn layout(&self) -> Layout {
         let shape = self.machine.shape();
         let placed = (self.ranks, self.per_node());
-        let in_memory = Layout::of_memory(placed, shape.buffer_bytes, Reach::Coherent);
+        let in_memory = match shape.pool_devices {
+            0 => Layout::of_memory(placed, shape.buffer_bytes, Reach::Coherent),
+            _ => Layout::of_pool(placed, shape.sharing(self.nodes()), shape.line_bytes),
+        };
         match self.library {
             Library::Rcce | Library::Sccmpb => {
                 let bytes = match self.is_managed {
@@ -239,7 +242,7 @@ impl Job {
             Library::Chunks => Layout::of_rings(placed, shape.buffer_bytes, self.ring.bytes()),
             Library::Registered => {
                 let left = shape.shared_bytes.saturating_sub(in_memory.end());
-                in_memory.with_registered(left / u64::from(self.per_node()))
+                in_memory.with_registered(left / u64::from(in_memory.parts()))
             }
         }
     }
@@ -280,12 +283,10 @@ impl Job {
             return self.check_managed();
         }
         let needs: &[Capability] = match self.library {
-            library @ (Library::Sections | Library::Registered | Library::Chunks) => {
-                if shape.pool_devices > 0 {
-                    return Err(Error::PoolOnly(library, name()));
-                }
-                &[Capability::Timer]
+            Library::Chunks if shape.pool_devices > 0 => {
+                return Err(Error::PoolOnly("channel chunks", name()));
             }
+            Library::Sections | Library::Registered | Library::Chunks => &[Capability::Timer],
             Library::Queues => {
                 let needs = [Capability::Network, Capability::Threads, Capability::Timer];
                 let needs = Capabilities::of(&needs).without(Capability::Remote);

@@ -1,6 +1,6 @@
 //! The places of flags, bells and sections in the memory of channels that have these.
 
-use sme_memory::Place;
+use sme_memory::{Homes, Place};
 
 use super::transfers::Ticket;
 
@@ -15,16 +15,21 @@ const MOST_BYTES: u64 = 31 * LINE;
 
 /// Flag pairs, or bells of the level below, that one bell stands for. Of 4 to 64, eight gave the
 /// shortest barriers on the SME cluster.
-pub(super) const GROUP: u32 = 8;
+const GROUP: u32 = 8;
 
-/// The memory of a channel: a part for each rank, of which it alone waits.
+/// The same in a pool, where one comes with all others in its line: of 4 to 64, this many gave the
+/// shortest barriers among 128 ranks.
+const GROUP_OF_POOL: u32 = 32;
+
+/// The memory of a channel: a part for each rank, of which it alone waits. The parts lie in the
+/// memory of the ranks' nodes, or one after the other in the nodes of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Ranks of the job.
     pub ranks: u32,
     /// Ranks on each node, in the order of their numbers.
     pub per_node: u32,
-    /// The offset in a node's memory at which the parts of its ranks begin, a multiple of `line`.
+    /// The offset in a memory at which the parts there begin, a multiple of `line`.
     pub begin: u64,
     /// Bytes of each part, a multiple of `line`.
     pub bytes: u64,
@@ -32,10 +37,12 @@ pub struct Layout {
     pub reach: Reach,
     /// Bytes of a section at most, a multiple of `line`.
     most: u64,
-    /// Bytes to a multiple of which sections begin: 32 or 64.
-    line: u64,
-    /// Bytes of each rank's registered buffer behind the parts of its node, a multiple of 32 and at
-    /// most [`MOST_REGISTERED`].
+    /// Bytes to a multiple of which sections begin: at least 32.
+    pub(super) line: u64,
+    /// The memory that has the parts.
+    homes: Homes,
+    /// Bytes of each rank's registered buffer behind the parts in the same memory, a multiple of
+    /// `line` and at most [`MOST_REGISTERED`].
     pub registered: u64,
 }
 
@@ -49,6 +56,9 @@ pub enum Reach {
     Tagged,
     /// By remote stores and coherent loads; a rank waits for bells.
     Coherent,
+    /// By stores past the caches, to a pool; a rank waits for bells, and drops its copies of lines
+    /// before it reads them.
+    Pool,
 }
 
 /// Sections of equal length, by sender.
@@ -102,6 +112,7 @@ impl Layout {
             reach: Reach::Tagged,
             most: MOST_BYTES,
             line: LINE,
+            homes: Homes::Own,
             registered: 0,
         }
     }
@@ -116,6 +127,25 @@ impl Layout {
             reach,
             most: MOST_BYTES,
             line: LINE,
+            homes: Homes::Own,
+            registered: 0,
+        };
+        layout.with_longest_sections()
+    }
+
+    /// Of these ranks, with the longest sections, from the beginning of the memories of a pool on,
+    /// whose lines have `line_bytes`.
+    pub fn of_pool((ranks, per_node): (u32, u32), homes: Homes, line_bytes: u32) -> Self {
+        let line = u64::from(line_bytes).next_multiple_of(LINE);
+        let layout = Self {
+            ranks,
+            per_node,
+            begin: 0,
+            bytes: 0,
+            reach: Reach::Pool,
+            most: MOST_BYTES / line * line,
+            line,
+            homes,
             registered: 0,
         };
         layout.with_longest_sections()
@@ -132,6 +162,7 @@ impl Layout {
             reach: Reach::Coherent,
             most: ring_bytes.next_multiple_of(LONG_LINE),
             line: LONG_LINE,
+            homes: Homes::Own,
             registered: 0,
         };
         layout.with_longest_sections()
@@ -146,17 +177,44 @@ impl Layout {
     /// The same with registered buffers of so many bytes, cut to whole lines.
     #[must_use]
     pub fn with_registered(self, bytes: u64) -> Self {
-        let registered = bytes.min(MOST_REGISTERED) / LINE * LINE;
+        let registered = bytes.min(MOST_REGISTERED) / self.line * self.line;
         Self { registered, ..self }
     }
 
-    /// The offset behind the parts and the registered buffers of a node.
+    /// The offset behind the parts and the registered buffers of a memory.
     pub fn end(&self) -> u64 {
-        self.parts_end() + u64::from(self.per_node) * self.registered
+        self.parts_end() + u64::from(self.parts()) * self.registered
     }
 
     fn parts_end(&self) -> u64 {
-        self.begin + u64::from(self.per_node) * self.bytes
+        self.begin + u64::from(self.parts()) * self.bytes
+    }
+
+    /// Parts in each memory.
+    pub fn parts(&self) -> u32 {
+        match self.homes {
+            Homes::Own => self.per_node,
+            Homes::Pool { nodes, .. } => self.ranks.div_ceil(nodes.max(1)),
+        }
+    }
+
+    /// The memory that has the part of a rank, and how many parts lie before it there.
+    fn locate(&self, rank: u32) -> (u32, u32) {
+        match self.homes {
+            Homes::Own => (self.node(rank), rank % self.per_node),
+            // The pool takes them by rank: those of one node are spread over its memories.
+            Homes::Pool { .. } => self.homes.locate(rank),
+        }
+    }
+
+    /// The rank whose part lies in that memory, behind so many others.
+    fn owner(&self, (node, before): (u32, u32)) -> Option<u32> {
+        let rank = match self.homes {
+            Homes::Own if before >= self.per_node => None,
+            Homes::Own => node.checked_mul(self.per_node)?.checked_add(before),
+            Homes::Pool { .. } => self.homes.owner((node, before)),
+        };
+        rank.filter(|&rank| rank < self.ranks)
     }
 
     /// The node of a rank.
@@ -187,7 +245,15 @@ impl Layout {
     pub(super) fn apart(&self) -> u64 {
         match self.reach {
             Reach::Tagged => 8,
-            Reach::Coherent => 1,
+            Reach::Coherent | Reach::Pool => 1,
+        }
+    }
+
+    /// Flag pairs, or bells of the level below, that one bell stands for.
+    pub(super) fn group(&self) -> u32 {
+        match self.reach {
+            Reach::Pool => GROUP_OF_POOL,
+            Reach::Tagged | Reach::Coherent => GROUP,
         }
     }
 
@@ -198,7 +264,7 @@ impl Layout {
         }
         let level = |offset, below: u32| Level {
             offset,
-            count: below.div_ceil(GROUP),
+            count: below.div_ceil(self.group()),
         };
         let mut levels = vec![level(self.flags_bytes(), self.ranks)];
         while let Some(last) = levels.last().filter(|last| last.count > 1) {
@@ -220,10 +286,10 @@ impl Layout {
     }
 
     fn place(&self, rank: u32, offset: u64) -> Place {
-        let number = u64::from(rank % self.per_node);
+        let (node, before) = self.locate(rank);
         Place {
-            node: self.node(rank),
-            offset: self.begin + number * self.bytes + offset,
+            node,
+            offset: self.begin + u64::from(before) * self.bytes + offset,
         }
     }
 
@@ -249,10 +315,11 @@ impl Layout {
 
     /// The line of this number in the registered buffer of a rank.
     pub(super) fn registered(&self, rank: u32, line: Ticket) -> Place {
-        let number = u64::from(rank % self.per_node);
+        let (node, before) = self.locate(rank);
+        let buffer = self.parts_end() + u64::from(before) * self.registered;
         Place {
-            node: self.node(rank),
-            offset: self.parts_end() + number * self.registered + LINE * u64::from(line),
+            node,
+            offset: buffer + LINE * u64::from(line),
         }
     }
 
@@ -262,17 +329,12 @@ impl Layout {
         if let Some(behind) = offset.checked_sub(self.parts_end())
             && let Some(number) = behind.checked_div(self.registered)
         {
-            let number = u32::try_from(number).ok()?;
-            let rank = node * self.per_node + number;
-            let is_one = number < self.per_node && rank < self.ranks;
-            return is_one.then_some((rank, Part::Registered));
+            let rank = self.owner((node, u32::try_from(number).ok()?))?;
+            return Some((rank, Part::Registered));
         }
         let within = offset.checked_sub(self.begin)?;
         let number = u32::try_from(within / self.bytes).ok()?;
-        let (rank, within) = (node * self.per_node + number, within % self.bytes);
-        if number >= self.per_node || rank >= self.ranks {
-            return None;
-        }
+        let (rank, within) = (self.owner((node, number))?, within % self.bytes);
         let sections = self.sections()?;
         if within >= self.flags_bytes() && within < sections.first {
             return Some((rank, Part::Bell));
@@ -318,15 +380,21 @@ mod tests {
 
     #[test]
     fn no_two_things_are_at_one_place() {
-        let kinds: [fn((u32, u32)) -> Layout; 3] = [
-            |placed| Layout::of_memory(placed, 64, Reach::Tagged),
-            |placed| Layout::of_memory(placed, 64, Reach::Coherent),
-            |placed| Layout::of_rings(placed, 65, 1000),
+        let pool = |(ranks, per_node), nodes, line_bytes| {
+            let first = u32::div_ceil(ranks, per_node);
+            Layout::of_pool((ranks, per_node), Homes::Pool { first, nodes }, line_bytes)
+        };
+        let kinds: [&dyn Fn((u32, u32)) -> Layout; 5] = [
+            &|placed| Layout::of_memory(placed, 64, Reach::Tagged),
+            &|placed| Layout::of_memory(placed, 64, Reach::Coherent),
+            &|placed| Layout::of_rings(placed, 65, 1000),
+            &|placed| pool(placed, 1, 8),
+            &|placed| pool(placed, 4, 64),
         ];
         for kind in kinds {
             for placed in [(1, 1), (5, 1), (16, 4), (40, 8), (300, 3)] {
                 let (ranks, _) = placed;
-                let layout = kind(placed).with_registered(100);
+                let layout = kind(placed).with_registered(200);
                 assert_eq!(layout.check(), Ok(()));
                 let sections = layout.sections().expect("room");
                 assert_eq!(sections.bytes, layout.most);

@@ -3,6 +3,7 @@
 
 use std::sync::Mutex;
 
+use sme_memory::Homes;
 use sme_memory::native::{Native, Patience, Size, Thread, run};
 use sme_mpi::channel::Channel;
 use sme_mpi::channel::chunks::{Chunks, Ring};
@@ -20,7 +21,8 @@ fn on_threads<C: Channel, F: Future<Output = ()>>(
 ) {
     let ranks = layout.ranks;
     let size = Size {
-        nodes: layout.node(ranks - 1) + 1,
+        // Of a pool of at most three nodes, too.
+        nodes: layout.node(ranks - 1) + 1 + 3,
         flag_bytes: layout.end(),
         word_bytes: layout.end(),
     };
@@ -104,8 +106,15 @@ fn everyone_hears_from_everyone() {
         ((17, 16), coherent),
     ];
     let memory = memory.map(|(ranks, reach)| Layout::of_memory(ranks, 32, reach));
+    let pools = [((2, 1), 1, 64), ((5, 2), 3, 32), ((40, 16), 2, 64)];
+    let pools = pools.map(|((ranks, per_node), nodes, line_bytes)| {
+        let first = u32::div_ceil(ranks, per_node);
+        Layout::of_pool((ranks, per_node), Homes::Pool { first, nodes }, line_bytes)
+    });
+    let memory: Vec<Layout> = memory.into_iter().chain(pools).collect();
     // Some find no room for their data there.
-    let registered = memory.map(|layout| layout.with_registered(24_000));
+    let registered = memory.iter().map(|layout| layout.with_registered(24_000));
+    let registered: Vec<Layout> = registered.collect();
     for layout in buffers.into_iter().chain(memory).chain(registered) {
         let seen = Mutex::new(Vec::new());
         on_threads(layout, sections(layout), |mpi| {

@@ -61,9 +61,9 @@ pub enum Error {
     Lent(Vec<u32>, &'static str),
     /// Nodes do not reach each other's memory.
     #[error(
-        "channel {0} needs memory of each node that the others reach; nodes of machine {1} share a pool's"
+        "{0} needs memory of each node that the others reach; nodes of machine {1} share a pool's"
     )]
-    PoolOnly(Library, String),
+    PoolOnly(&'static str, String),
     /// The nodes' shared memory has no room for the channel.
     #[error("the channel takes {needed} bytes of a node's {there} bytes of shared memory")]
     NoMemory {

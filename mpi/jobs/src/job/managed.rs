@@ -102,7 +102,7 @@ impl Job {
         };
         self.machine.suffices("a process manager", needs)?;
         if is_cluster && shape.pool_devices > 0 {
-            return Err(Error::PoolOnly(self.library, name()));
+            return Err(Error::PoolOnly("a process manager", name()));
         }
         self.check_ranks()?;
         let Some(board) = self.manager_board() else {

@@ -12,7 +12,9 @@ use std::collections::VecDeque;
 use std::panic::Location;
 
 use parking_lot::Mutex;
-use sme_memory::{AnyFlag, Blocks, Flag, Memory, Place, Route, Tagged, TestAndSet, Timer, Until};
+use sme_memory::{
+    AnyFlag, Blocks, Cacheable, Flag, Place, Route, Tagged, TestAndSet, Timer, Until,
+};
 
 use super::bells::Bells;
 use super::layout::{Layout, Level, NoRoom, Part, Row};
@@ -113,7 +115,7 @@ pub fn variable(layout: &Layout, ring: Ring, place: Place) -> Option<String> {
     })
 }
 
-impl<M: Memory + Blocks, P> Chunks<M, P> {
+impl<M: Blocks + Cacheable, P> Chunks<M, P> {
     /// Makes the channel of rank `me`, which runs on the node that `layout` says; each section of
     /// that has room for the ring.
     ///
@@ -285,7 +287,7 @@ impl<M: Memory + Blocks, P> Chunks<M, P> {
     }
 }
 
-impl<M: Memory + Blocks, P: Processor> Chunks<M, P> {
+impl<M: Blocks + Cacheable, P: Processor> Chunks<M, P> {
     /// Waits until bytes have come, or the flags whose bells ring make `is_done` true.
     async fn waits_for(&self, site: &'static Location<'static>, is_done: impl Fn() -> bool) {
         self.processor.waits(site).await;
@@ -305,7 +307,7 @@ impl<M: Memory + Blocks, P: Processor> Chunks<M, P> {
 
 impl<M, P> Channel for Chunks<M, P>
 where
-    M: Memory + AnyFlag + Blocks + Tagged + TestAndSet + Timer,
+    M: AnyFlag + Blocks + Cacheable + Tagged + TestAndSet + Timer,
     P: Processor,
 {
     type Area = Shared<M, P>;

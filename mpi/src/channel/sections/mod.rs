@@ -7,6 +7,9 @@
 //!   (SCCSHM); their lines are tagged, and a rank polls all its flags.
 //! * On other machines they are in the shared memory of the rank's node. A rank looks at its flags
 //!   through coherent caches, and a tree of bells says which of them to look at.
+//! * Where nodes share a pool they are there, those of ranks on one node too. A rank polls its
+//!   highest bell past the caches; lines of flags and data come through them, after it has dropped
+//!   the copies of before.
 
 mod places;
 
@@ -15,10 +18,10 @@ use std::panic::Location;
 
 use parking_lot::Mutex;
 use sme_memory::{
-    AnyFlag, Blocks, Flag, Flags, Memory, Place, Route, Tagged, TestAndSet, Timer, Until, Word,
+    AnyFlag, Blocks, Cacheable, Flag, Flags, Own, Place, Route, Tagged, TestAndSet, Timer, Until,
 };
 
-use super::bells::Bells;
+use super::bells::{Bells, Looks, drop_copies};
 use super::layout::{Layout, Level, NoRoom, Reach, Row};
 use super::shared::Shared;
 use super::transfers::Modes;
@@ -46,7 +49,8 @@ pub struct Sections<M, P> {
 /// The flaws that a channel must not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// A rank reads a section without dropping the copies that its core has of tagged lines.
+    /// A rank reads a section without dropping the copies that its core has of tagged lines, or its
+    /// node of a pool's.
     KeepsCopies,
 }
 
@@ -79,7 +83,7 @@ impl State {
     }
 }
 
-impl<M: Memory, P> Sections<M, P> {
+impl<M: Blocks + Cacheable + Tagged, P> Sections<M, P> {
     /// Makes the channel of rank `me`, which runs on the node that `layout` says.
     ///
     /// # Errors
@@ -144,12 +148,38 @@ impl<M: Memory, P> Sections<M, P> {
         self.layout.reach == Reach::Tagged
     }
 
-    /// The way by which ranks reach data.
-    fn data_route(&self) -> Route {
-        match self.is_tagged() {
-            true => Route::Tagged,
-            false => Route::Nearest,
+    /// Writes data to there.
+    async fn puts(&self, to: Place, words: &[u64], from: Option<Own>) {
+        let route = match self.layout.reach {
+            Reach::Tagged => Route::Tagged,
+            Reach::Coherent => Route::Nearest,
+            // Through the caches each line would come first, to be written back.
+            Reach::Pool => Route::Global,
+        };
+        self.memory
+            .put(self.memory.word(to, route), words, from)
+            .await;
+    }
+
+    /// Reads data from there, which others have written.
+    async fn gets(&self, from: Place, words: &mut [u64], to: Option<Own>) {
+        let drops = self.flaw != Some(Flaw::KeepsCopies);
+        let route = match self.layout.reach {
+            Reach::Tagged => Route::Tagged,
+            Reach::Coherent => Route::Nearest,
+            Reach::Pool => Route::Cached,
+        };
+        match self.layout.reach {
+            Reach::Tagged if drops => self.memory.invalidate_tagged().await,
+            Reach::Pool if drops => {
+                let bytes = 8 * words.len() as u64;
+                drop_copies(&self.memory, &self.layout, (from, bytes)).await;
+            }
+            _ => {}
         }
+        self.memory
+            .get(self.memory.word(from, route), words, to)
+            .await;
     }
 
     fn flag(&self, place: Place) -> Flag {
@@ -160,10 +190,9 @@ impl<M: Memory, P> Sections<M, P> {
         self.memory.flag(place, route)
     }
 
-    /// The first word of the section of `sender` in the part of `of`.
-    fn data(&self, of: u32, sender: u32) -> Word {
-        let place = self.layout.section(self.sections, (of, sender));
-        self.memory.word(place, self.data_route())
+    /// The section of `sender` in the part of `of`.
+    fn section(&self, of: u32, sender: u32) -> Place {
+        self.layout.section(self.sections, (of, sender))
     }
 
     /// The flags *full* of the own part, by sender.
@@ -199,19 +228,29 @@ impl<M: Memory, P> Sections<M, P> {
         self.bells().ring(of).await;
     }
 
+    /// Reads a flag that is known to be set: in a pool, from the copy in which it was seen.
+    async fn sees(&self, full: Place) -> u8 {
+        let flag = match self.layout.reach {
+            Reach::Pool => self.memory.flag(full, Route::Cached),
+            Reach::Tagged | Reach::Coherent => self.flag(full),
+        };
+        self.memory.read(flag).await
+    }
+
     /// Takes note of all flags whose bells ring.
     async fn hears(&self) {
-        for other in self.bells().silence().await {
-            let full = self.flag(self.layout.full(self.me, other));
-            if self.memory.read(full).await != 0 {
+        let rung = self.bells().silence().await;
+        let mut looks = Looks::new(&self.memory, &self.layout);
+        for other in rung {
+            if looks.at(self.layout.full(self.me, other)).await != 0 {
                 let mut state = self.state.lock();
                 if !state.full.contains(&other) {
                     state.full.push_back(other);
                 }
             }
-            let read = self.flag(self.layout.read_by(self.me, other));
-            if self.memory.read(read).await != 0 {
-                self.memory.set(read, 0).await;
+            let read = self.layout.read_by(self.me, other);
+            if looks.at(read).await != 0 {
+                self.memory.set(self.flag(read), 0).await;
                 self.state.lock().peers.of(other).is_full = false;
             }
         }
@@ -259,7 +298,7 @@ impl<M: Memory, P> Sections<M, P> {
 
 impl<M, P> Channel for Sections<M, P>
 where
-    M: Memory + AnyFlag + Blocks + Tagged + TestAndSet + Timer,
+    M: AnyFlag + Blocks + Cacheable + Tagged + TestAndSet + Timer,
     P: Processor,
 {
     type Area = Shared<M, P>;
@@ -316,8 +355,8 @@ where
         let (count, address) = gather(segments, most, &mut words);
         if count > 0 {
             self.state.lock().peers.of(to).is_full = true;
-            let data = self.data(to, self.me);
-            self.memory.put(data, &words, address).await;
+            let section = self.section(to, self.me);
+            self.puts(section, &words, address).await;
             self.memory.fence().await;
             let full = self.layout.full(to, self.me);
             self.tells(to, full, words.len() as u8).await;
@@ -352,17 +391,14 @@ where
     ) -> usize {
         let mut pending = std::mem::take(&mut self.state.lock().peers.of(from).pending);
         if pending.is_empty() {
-            let full = self.flag(self.layout.full(self.me, from));
-            let count = self.memory.read(full).await;
+            let full = self.layout.full(self.me, from);
+            let count = self.sees(full).await;
             let mut words = std::mem::take(&mut self.state.lock().words);
             words.clear();
             words.resize(count.into(), 0);
-            if self.is_tagged() && self.flaw != Some(Flaw::KeepsCopies) {
-                self.memory.invalidate_tagged().await;
-            }
-            let data = self.data(self.me, from);
-            self.memory.get(data, &mut words, address.map(own)).await;
-            self.memory.set(full, 0).await;
+            let section = self.section(self.me, from);
+            self.gets(section, &mut words, address.map(own)).await;
+            self.memory.set(self.flag(full), 0).await;
             let read = self.layout.read_by(from, self.me);
             self.tells(from, read, 1).await;
             if let Some((&bytes, rest)) = words.split_first() {

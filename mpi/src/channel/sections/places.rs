@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use parking_lot::Mutex;
-use sme_memory::{AnyFlag, Blocks, Memory, Own, Tagged, TestAndSet, Timer, Word};
+use sme_memory::{AnyFlag, Blocks, Cacheable, Own, Tagged, TestAndSet, Timer};
 
 use super::Sections;
 use crate::channel::arena::Arena;
@@ -70,17 +70,9 @@ impl Places {
     }
 }
 
-impl<M: Memory, P> Sections<M, P> {
-    /// The first word of a place of rank `of`.
-    fn place(&self, of: u32, ticket: Ticket) -> Word {
-        let place = self.layout.registered(of, ticket);
-        self.memory.word(place, self.data_route())
-    }
-}
-
 impl<M, P> Transfers for Sections<M, P>
 where
-    M: Memory + AnyFlag + Blocks + Tagged + TestAndSet + Timer,
+    M: AnyFlag + Blocks + Cacheable + Tagged + TestAndSet + Timer,
     P: Processor,
 {
     fn abilities(&self) -> Abilities {
@@ -102,12 +94,9 @@ where
         let places = self.places.as_ref()?;
         let place = places.open_place(ticket)?;
         let bytes = bytes.min(place.bytes);
-        if self.is_tagged() {
-            self.memory.invalidate_tagged().await;
-        }
         let mut words = vec![0; bytes.div_ceil(8) as usize];
-        let from = self.place(self.me, ticket);
-        self.memory.get(from, &mut words, place.address).await;
+        let from = self.layout.registered(self.me, ticket);
+        self.gets(from, &mut words, place.address).await;
         self.processor.work(&[(Work::Completion, 1)]).await;
         places.close(ticket);
         Some(bytes_of(&words, bytes))
@@ -122,8 +111,8 @@ where
     async fn push(&self, data: Outbound) -> Result<(), Outbound> {
         self.processor.work(&[(Work::Setup, 1)]).await;
         let words = words_of(&data.bytes);
-        let to = self.place(data.to, data.ticket);
-        self.memory.put(to, &words, data.address.map(own)).await;
+        let to = self.layout.registered(data.to, data.ticket);
+        self.puts(to, &words, data.address.map(own)).await;
         Ok(())
     }
 
