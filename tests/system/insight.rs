@@ -171,9 +171,9 @@ fn stale_reads_of_the_channel_are_found() {
     let Some(program) = compiled("../../examples/heat.c") else {
         return;
     };
-    let stale = |(machine, library), flaw| {
-        let machine = Arc::new(Machine::builtin(machine).unwrap());
-        let mut job = Job::new(machine, library, 2);
+    let stale = |(machine, library, set): (_, _, &[_]), flaw| {
+        let machine = Machine::builtin(machine).unwrap().with(set).unwrap();
+        let mut job = Job::new(Arc::new(machine), library, 2);
         job.flaw = flaw;
         let libraries = tempfile::tempdir().unwrap();
         let start = Start {
@@ -197,7 +197,11 @@ fn stale_reads_of_the_channel_are_found() {
             Err(failed) => panic!("{flaw:?}: {failed}"),
         }
     };
-    for channel in [("scc", Library::Sccmpb), ("cxl-pool", Library::Sections)] {
+    let alone = [("node.sockets", "1"), ("node.cores_per_socket", "1")];
+    for channel in [
+        ("scc", Library::Sccmpb, &[][..]),
+        ("cxl-pool", Library::Sections, &alone),
+    ] {
         let right = stale(channel, None);
         assert!(right.loads > 0);
         assert_eq!(right.stale_reads, 0, "{right}");

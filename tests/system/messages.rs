@@ -438,7 +438,7 @@ fn every_channel_carries_every_collective() {
         ("sme-prototype", "sections", "3,21"),
         ("ualink", "sections", "5"),
         ("cxl-pool", "sections", "3,21"),
-        ("cxl-pool", "registered", "5"),
+        ("cxl-pool", "registered", "18"),
         ("ideal", "sections", "5"),
         ("sme-prototype", "chunks", "3,21"),
         ("xeon-e5-2650", "chunks", "3,16"),

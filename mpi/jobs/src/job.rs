@@ -225,9 +225,9 @@ impl Job {
     pub(super) fn layout(&self) -> Layout {
         let shape = self.machine.shape();
         let placed = (self.ranks, self.per_node());
-        let in_memory = match shape.pool_devices {
-            0 => Layout::of_memory(placed, shape.buffer_bytes, Reach::Coherent),
-            _ => Layout::of_pool(placed, shape.sharing(self.nodes()), shape.line_bytes),
+        let in_memory = match (shape.pool_devices, self.nodes()) {
+            (0, _) | (_, 1) => Layout::of_memory(placed, shape.buffer_bytes, Reach::Coherent),
+            (_, nodes) => Layout::of_pool(placed, shape.sharing(nodes), shape.line_bytes),
         };
         match self.library {
             Library::Rcce | Library::Sccmpb => {
@@ -304,7 +304,8 @@ impl Job {
         }
         let layout = self.layout();
         layout.check()?;
-        let (needed, there) = (layout.end(), shape.shared_bytes);
+        let near = layout.near().map_or(0, |near| near.end());
+        let (needed, there) = (layout.end().max(near), shape.shared_bytes);
         match needed <= there {
             true => Ok(()),
             false => Err(Error::NoMemory { needed, there }),

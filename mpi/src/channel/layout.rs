@@ -134,7 +134,7 @@ impl Layout {
     }
 
     /// Of these ranks, with the longest sections, from the beginning of the memories of a pool on,
-    /// whose lines have `line_bytes`.
+    /// whose lines have `line_bytes`. Ranks of one node have [another layout](Self::near).
     pub fn of_pool((ranks, per_node): (u32, u32), homes: Homes, line_bytes: u32) -> Self {
         let line = u64::from(line_bytes).next_multiple_of(LINE);
         let layout = Self {
@@ -166,6 +166,13 @@ impl Layout {
             registered: 0,
         };
         layout.with_longest_sections()
+    }
+
+    /// The layout for what ranks of one node tell each other, if it is another one: in the node's
+    /// own memory instead of the pool.
+    pub fn near(&self) -> Option<Self> {
+        let has_near = self.reach == Reach::Pool && self.per_node > 1;
+        has_near.then(|| Self::of_memory((self.ranks, self.per_node), 0, Reach::Coherent))
     }
 
     fn with_longest_sections(self) -> Self {
@@ -277,12 +284,17 @@ impl Layout {
         2 * self.apart() * u64::from(self.ranks)
     }
 
-    /// Bytes of flags and bells, in whole lines.
-    fn before_sections(&self) -> u64 {
+    /// The end of flags and bells of levels.
+    fn levels_end(&self) -> u64 {
         let bells = self.levels();
         let bells = bells.last().map(|top| top.offset + u64::from(top.count));
-        let end = bells.unwrap_or(self.flags_bytes());
-        end.next_multiple_of(self.line)
+        bells.unwrap_or(self.flags_bytes())
+    }
+
+    /// Bytes of flags and bells, in whole lines.
+    fn before_sections(&self) -> u64 {
+        let wake = u64::from(self.reach == Reach::Pool);
+        (self.levels_end() + wake).next_multiple_of(self.line)
     }
 
     fn place(&self, rank: u32, offset: u64) -> Place {
@@ -306,6 +318,11 @@ impl Layout {
     /// A bell of `of`.
     pub(super) fn bell(&self, of: u32, level: Level, number: u32) -> Place {
         self.place(of, level.offset + u64::from(number))
+    }
+
+    /// The bell of `of` in a pool that also rings for what ranks of its node tell it.
+    pub(super) fn wake(&self, of: u32) -> Place {
+        self.place(of, self.levels_end())
     }
 
     /// The section of `sender` in the part of `of`, one of `sections`.
@@ -363,7 +380,8 @@ impl Layout {
 
     /// The name of the variable at `place` of a channel through sections, for reports.
     pub fn variable(&self, place: Place) -> Option<String> {
-        let (rank, part) = self.part(place)?;
+        let near = || self.near()?.part(place);
+        let (rank, part) = self.part(place).or_else(near)?;
         Some(match part {
             Part::Bell => format!("rank {rank}'s bell"),
             Part::Full(other) => format!("rank {other}'s full flag at rank {rank}"),
@@ -409,6 +427,9 @@ mod tests {
                         let bells = 0..level.count;
                         used.extend(bells.map(|bell| (layout.bell(of, level, bell), 1)));
                     }
+                    if layout.reach == Reach::Pool {
+                        used.push((layout.wake(of), 1));
+                    }
                     used.extend((0..3).map(|line| (layout.registered(of, line), LINE)));
                 }
                 used.sort_unstable();
@@ -423,6 +444,11 @@ mod tests {
                     name,
                     Some(format!("rank {}'s full flag at rank 0", ranks - 1))
                 );
+                if let Some(near) = layout.near() {
+                    let name = layout.variable(near.full(ranks - 1, 0));
+                    let expected = format!("rank 0's full flag at rank {}", ranks - 1);
+                    assert_eq!(name, Some(expected));
+                }
                 let name = layout.variable(layout.registered(ranks - 1, 2));
                 assert_eq!(
                     name,

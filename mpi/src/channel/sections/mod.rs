@@ -7,9 +7,10 @@
 //!   (SCCSHM); their lines are tagged, and a rank polls all its flags.
 //! * On other machines they are in the shared memory of the rank's node. A rank looks at its flags
 //!   through coherent caches, and a tree of bells says which of them to look at.
-//! * Where nodes share a pool they are there, those of ranks on one node too. A rank polls its
-//!   highest bell past the caches; lines of flags and data come through them, after it has dropped
-//!   the copies of before.
+//! * Where nodes share a pool, parts for what comes from other nodes are there, and others in each
+//!   node's memory for its own ranks. A rank polls one bell in the pool, past the caches, which
+//!   rings for all; lines of flags and data come through them, after it has dropped the copies of
+//!   before.
 
 mod places;
 
@@ -36,14 +37,39 @@ pub struct Sections<M, P> {
     memory: M,
     processor: P,
     me: u32,
-    layout: Layout,
-    sections: Row,
-    levels: Vec<Level>,
+    parts: Parts,
+    /// Those for ranks of the same node, where they are others.
+    near: Option<Parts>,
     area: Option<Shared<M, P>>,
     places: Option<Places>,
     eager_bytes: Option<u64>,
     flaw: Option<Flaw>,
     state: Mutex<State>,
+}
+
+/// A part of memory for each rank.
+#[derive(Debug)]
+struct Parts {
+    layout: Layout,
+    sections: Row,
+    levels: Vec<Level>,
+}
+
+impl Parts {
+    fn new(layout: Layout) -> Result<Self, NoRoom> {
+        layout.check()?;
+        let Layout { ranks, bytes, .. } = layout;
+        Ok(Self {
+            layout,
+            sections: layout.sections().ok_or(NoRoom { ranks, bytes })?,
+            levels: layout.levels(),
+        })
+    }
+
+    /// The section of `sender` in the part of `of`.
+    fn section(&self, of: u32, sender: u32) -> Place {
+        self.layout.section(self.sections, (of, sender))
+    }
 }
 
 /// The flaws that a channel must not have.
@@ -89,15 +115,12 @@ impl<M: Blocks + Cacheable + Tagged, P> Sections<M, P> {
     /// # Errors
     /// As [`Layout::check`].
     pub fn new(memory: M, processor: P, me: u32, layout: Layout) -> Result<Self, NoRoom> {
-        layout.check()?;
-        let Layout { ranks, bytes, .. } = layout;
         Ok(Self {
             memory,
             processor,
             me,
-            layout,
-            sections: layout.sections().ok_or(NoRoom { ranks, bytes })?,
-            levels: layout.levels(),
+            parts: Parts::new(layout)?,
+            near: layout.near().map(Parts::new).transpose()?,
             area: None,
             places: None,
             eager_bytes: Some(EAGER_BYTES),
@@ -130,7 +153,7 @@ impl<M: Blocks + Cacheable + Tagged, P> Sections<M, P> {
     /// The same with transfers to the registered buffers, by the core alone.
     #[must_use]
     pub fn with_transfers(self, modes: Modes) -> Self {
-        let places = Some(Places::new(modes, self.layout.registered));
+        let places = Some(Places::new(modes, self.layout().registered));
         Self {
             places,
             eager_bytes: modes.eager_bytes,
@@ -144,13 +167,24 @@ impl<M: Blocks + Cacheable + Tagged, P> Sections<M, P> {
         Self { flaw, ..self }
     }
 
+    fn layout(&self) -> &Layout {
+        &self.parts.layout
+    }
+
     fn is_tagged(&self) -> bool {
-        self.layout.reach == Reach::Tagged
+        self.layout().reach == Reach::Tagged
+    }
+
+    /// The parts in which this rank and `other` tell each other something.
+    fn parts_with(&self, other: u32) -> &Parts {
+        let is_near = || self.layout().node(other) == self.layout().node(self.me);
+        let near = self.near.as_ref().filter(|_| is_near());
+        near.unwrap_or(&self.parts)
     }
 
     /// Writes data to there.
-    async fn puts(&self, to: Place, words: &[u64], from: Option<Own>) {
-        let route = match self.layout.reach {
+    async fn puts(&self, (to, reach): (Place, Reach), words: &[u64], from: Option<Own>) {
+        let route = match reach {
             Reach::Tagged => Route::Tagged,
             Reach::Coherent => Route::Nearest,
             // Through the caches each line would come first, to be written back.
@@ -162,18 +196,18 @@ impl<M: Blocks + Cacheable + Tagged, P> Sections<M, P> {
     }
 
     /// Reads data from there, which others have written.
-    async fn gets(&self, from: Place, words: &mut [u64], to: Option<Own>) {
+    async fn gets(&self, (from, reach): (Place, Reach), words: &mut [u64], to: Option<Own>) {
         let drops = self.flaw != Some(Flaw::KeepsCopies);
-        let route = match self.layout.reach {
+        let route = match reach {
             Reach::Tagged => Route::Tagged,
             Reach::Coherent => Route::Nearest,
             Reach::Pool => Route::Cached,
         };
-        match self.layout.reach {
+        match reach {
             Reach::Tagged if drops => self.memory.invalidate_tagged().await,
             Reach::Pool if drops => {
                 let bytes = 8 * words.len() as u64;
-                drop_copies(&self.memory, &self.layout, (from, bytes)).await;
+                drop_copies(&self.memory, self.layout(), (from, bytes)).await;
             }
             _ => {}
         }
@@ -190,34 +224,30 @@ impl<M: Blocks + Cacheable + Tagged, P> Sections<M, P> {
         self.memory.flag(place, route)
     }
 
-    /// The section of `sender` in the part of `of`.
-    fn section(&self, of: u32, sender: u32) -> Place {
-        self.layout.section(self.sections, (of, sender))
-    }
-
     /// The flags *full* of the own part, by sender.
     fn all_full(&self) -> Flags {
+        let layout = self.layout();
         Flags {
-            first: self.flag(self.layout.full(self.me, 0)),
-            stride: 2 * self.layout.apart() as u32,
-            count: self.layout.ranks,
+            first: self.flag(layout.full(self.me, 0)),
+            stride: 2 * layout.apart() as u32,
+            count: layout.ranks,
         }
     }
 
     /// All flags of the own part: of each rank *full*, then *read*.
     fn all(&self) -> Flags {
         Flags {
-            stride: self.layout.apart() as u32,
-            count: 2 * self.layout.ranks,
+            stride: self.layout().apart() as u32,
+            count: 2 * self.layout().ranks,
             ..self.all_full()
         }
     }
 
-    fn bells(&self) -> Bells<'_, M> {
+    fn bells<'a>(&'a self, parts: &'a Parts) -> Bells<'a, M> {
         Bells {
             memory: &self.memory,
-            layout: &self.layout,
-            levels: &self.levels,
+            layout: &parts.layout,
+            levels: &parts.levels,
             me: self.me,
         }
     }
@@ -225,12 +255,24 @@ impl<M: Blocks + Cacheable + Tagged, P> Sections<M, P> {
     /// Sets a flag in the part of `of`, and its bells.
     async fn tells(&self, of: u32, flag: Place, value: u8) {
         self.memory.set(self.flag(flag), value).await;
-        self.bells().ring(of).await;
+        self.bells(self.parts_with(of)).ring(of).await;
+        if self.near.is_some() {
+            let wake = self.flag(self.layout().wake(of));
+            self.memory.set(wake, 1).await;
+        }
+    }
+
+    /// The bell that rings whenever another one does, if there is any.
+    fn wakes(&self) -> Option<Flag> {
+        match self.near {
+            Some(_) => Some(self.flag(self.layout().wake(self.me))),
+            None => self.bells(&self.parts).top(),
+        }
     }
 
     /// Reads a flag that is known to be set: in a pool, from the copy in which it was seen.
-    async fn sees(&self, full: Place) -> u8 {
-        let flag = match self.layout.reach {
+    async fn sees(&self, (full, reach): (Place, Reach)) -> u8 {
+        let flag = match reach {
             Reach::Pool => self.memory.flag(full, Route::Cached),
             Reach::Tagged | Reach::Coherent => self.flag(full),
         };
@@ -239,16 +281,31 @@ impl<M: Blocks + Cacheable + Tagged, P> Sections<M, P> {
 
     /// Takes note of all flags whose bells ring.
     async fn hears(&self) {
-        let rung = self.bells().silence().await;
-        let mut looks = Looks::new(&self.memory, &self.layout);
+        let Some(near) = &self.near else {
+            return self.hears_in(&self.parts).await;
+        };
+        let wake = self.flag(self.layout().wake(self.me));
+        if self.memory.read(wake).await != 0 {
+            self.memory.set(wake, 0).await;
+            // As of every bell.
+            self.memory.fence().await;
+            self.hears_in(&self.parts).await;
+        }
+        self.hears_in(near).await;
+    }
+
+    async fn hears_in(&self, parts: &Parts) {
+        let rung = self.bells(parts).silence().await;
+        let layout = &parts.layout;
+        let mut looks = Looks::new(&self.memory, layout);
         for other in rung {
-            if looks.at(self.layout.full(self.me, other)).await != 0 {
+            if looks.at(layout.full(self.me, other)).await != 0 {
                 let mut state = self.state.lock();
                 if !state.full.contains(&other) {
                     state.full.push_back(other);
                 }
             }
-            let read = self.layout.read_by(self.me, other);
+            let read = layout.read_by(self.me, other);
             if looks.at(read).await != 0 {
                 self.memory.set(self.flag(read), 0).await;
                 self.state.lock().peers.of(other).is_full = false;
@@ -258,7 +315,7 @@ impl<M: Blocks + Cacheable + Tagged, P> Sections<M, P> {
 
     /// Waits until bytes have come, or a section of `full` is free.
     async fn waits_for_bell(&self, full: &[u32]) {
-        let Some(top) = self.bells().top() else {
+        let Some(bell) = self.wakes() else {
             return;
         };
         loop {
@@ -270,7 +327,7 @@ impl<M: Blocks + Cacheable + Tagged, P> Sections<M, P> {
             if self.knows_of_bytes() || is_free() {
                 return;
             }
-            self.memory.wait(top, Until::IsNot(0)).await;
+            self.memory.wait(bell, Until::IsNot(0)).await;
         }
     }
 
@@ -281,9 +338,9 @@ impl<M: Blocks + Cacheable + Tagged, P> Sections<M, P> {
         for number in 0..flags.count {
             self.memory.set(flags.at(number), 0).await;
         }
-        for &level in &self.levels {
+        for &level in &self.parts.levels {
             for number in 0..level.count {
-                let bell = self.layout.bell(self.me, level, number);
+                let bell = self.layout().bell(self.me, level, number);
                 self.memory.set(self.flag(bell), 0).await;
             }
         }
@@ -326,18 +383,18 @@ where
     }
 
     fn ranks(&self) -> u32 {
-        self.layout.ranks
+        self.layout().ranks
     }
 
     fn per_node(&self) -> u32 {
-        self.layout.per_node
+        self.layout().per_node
     }
 
     async fn write(&self, to: u32, segments: &[Segment<'_>]) -> usize {
         let is_free = || self.state.lock().is_free(to);
         if !is_free() {
             if self.is_tagged() {
-                let read = self.flag(self.layout.read_by(self.me, to));
+                let read = self.flag(self.layout().read_by(self.me, to));
                 if self.memory.read(read).await == 0 {
                     return 0;
                 }
@@ -351,14 +408,15 @@ where
             }
         }
         let mut words = std::mem::take(&mut self.state.lock().words);
-        let most = (self.sections.bytes - 8) as usize;
+        let parts = self.parts_with(to);
+        let most = (parts.sections.bytes - 8) as usize;
         let (count, address) = gather(segments, most, &mut words);
         if count > 0 {
             self.state.lock().peers.of(to).is_full = true;
-            let section = self.section(to, self.me);
+            let section = (parts.section(to, self.me), parts.layout.reach);
             self.puts(section, &words, address).await;
             self.memory.fence().await;
-            let full = self.layout.full(to, self.me);
+            let full = parts.layout.full(to, self.me);
             self.tells(to, full, words.len() as u8).await;
         }
         self.state.lock().words = words;
@@ -373,7 +431,7 @@ where
             self.hears().await;
             return self.state.lock().full.front().copied();
         }
-        let first = (self.state.lock().looked + 1) % self.layout.ranks;
+        let first = (self.state.lock().looked + 1) % self.layout().ranks;
         let found = self
             .memory
             .find_any(self.all_full(), first, Until::IsNot(0))
@@ -391,15 +449,16 @@ where
     ) -> usize {
         let mut pending = std::mem::take(&mut self.state.lock().peers.of(from).pending);
         if pending.is_empty() {
-            let full = self.layout.full(self.me, from);
-            let count = self.sees(full).await;
+            let parts = self.parts_with(from);
+            let (full, reach) = (parts.layout.full(self.me, from), parts.layout.reach);
+            let count = self.sees((full, reach)).await;
             let mut words = std::mem::take(&mut self.state.lock().words);
             words.clear();
             words.resize(count.into(), 0);
-            let section = self.section(self.me, from);
+            let section = (parts.section(self.me, from), reach);
             self.gets(section, &mut words, address.map(own)).await;
             self.memory.set(self.flag(full), 0).await;
-            let read = self.layout.read_by(from, self.me);
+            let read = parts.layout.read_by(from, self.me);
             self.tells(from, read, 1).await;
             if let Some((&bytes, rest)) = words.split_first() {
                 pending.extend(rest.iter().flat_map(|word| word.to_le_bytes()));
@@ -439,7 +498,7 @@ where
             if index % 2 == 0 {
                 return;
             }
-            let read = self.layout.read_by(self.me, other);
+            let read = self.layout().read_by(self.me, other);
             self.memory.set(self.flag(read), 0).await;
             self.state.lock().peers.of(other).is_full = false;
             if full.contains(&other) {

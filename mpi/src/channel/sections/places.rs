@@ -95,7 +95,10 @@ where
         let place = places.open_place(ticket)?;
         let bytes = bytes.min(place.bytes);
         let mut words = vec![0; bytes.div_ceil(8) as usize];
-        let from = self.layout.registered(self.me, ticket);
+        let from = (
+            self.layout().registered(self.me, ticket),
+            self.layout().reach,
+        );
         self.gets(from, &mut words, place.address).await;
         self.processor.work(&[(Work::Completion, 1)]).await;
         places.close(ticket);
@@ -111,7 +114,8 @@ where
     async fn push(&self, data: Outbound) -> Result<(), Outbound> {
         self.processor.work(&[(Work::Setup, 1)]).await;
         let words = words_of(&data.bytes);
-        let to = self.layout.registered(data.to, data.ticket);
+        let to = self.layout().registered(data.to, data.ticket);
+        let to = (to, self.layout().reach);
         self.puts(to, &words, data.address.map(own)).await;
         Ok(())
     }

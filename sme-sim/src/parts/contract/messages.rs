@@ -93,8 +93,9 @@ impl Blocks for ThreadMemory {
 impl ThreadMemory {
     async fn stores(&self, to: Word, words: &[u64], near: Near, site: WaitSite) {
         if !self.space.moves_blocks() {
-            for (word, at) in words.iter().zip((to.0..).step_by(8)) {
-                self.store(Word(at), *word).await;
+            let site = site.site();
+            for (&word, at) in words.iter().zip((to.0..).step_by(8)) {
+                ask(move || Operation::Store(Word(at), word, site)).await
             }
             return;
         }
@@ -111,8 +112,9 @@ impl ThreadMemory {
 
     async fn loads(&self, from: Word, words: &mut [u64], near: Near, site: WaitSite) {
         if !self.space.moves_blocks() {
+            let site = site.site();
             for (word, at) in words.iter_mut().zip((from.0..).step_by(8)) {
-                *word = self.load(Word(at)).await;
+                *word = ask(move || Operation::Load(Word(at), site)).await;
             }
             return;
         }
