@@ -51,6 +51,25 @@ fn masters_poll_a_pool_and_spin_on_a_node() {
     assert!(loads("cxl-pool") > 0);
 }
 
+/// Of six ranks on three nodes; one on the same node is nearer than the others.
+#[test]
+fn messages_take_the_same_time_for_any_number_of_workers() {
+    for machine in MACHINES {
+        let job = format!("--machine {machine} --set node.cores_per_socket=1 --ranks 6 --no-host");
+        let of = |workers| {
+            let flags = format!("--sizes 8,1600 --rounds 2 --workers {workers}");
+            stdout(&format!("mpi collective allreduce {job} {flags}"))
+        };
+        assert_eq!(of(1), of(2), "{machine}");
+        let latency = |partner| -> f64 {
+            let flags = format!("--sizes 1600 --partner {partner} --format csv");
+            let output = stdout(&format!("mpi pingpong {job} {flags} --columns latency_us"));
+            output.lines().last().unwrap().parse().unwrap()
+        };
+        assert!(1.5 * latency(1) < latency(5), "{machine}");
+    }
+}
+
 #[test]
 fn programs_are_right_through_the_caches_and_past_them() {
     for machine in MACHINES {
