@@ -332,7 +332,7 @@ Examples:
   sme barrier --explain-to path.csv
   sme plot path.csv -o costs.png
   sme latency --format csv -o budget.csv
-  sme plot budget.csv --bars --x operation,hops --y cache_ns,memory_ns,engine_ns,link_ns -o b.svg";
+  sme plot budget.csv --bars --x operation,hops --y total_ns -o b.svg";
 
 /// `sme network --help`
 pub const NETWORK: &str = "\

@@ -35,7 +35,7 @@ pub struct PlotFlags {
     /// Fields that tell curves apart, or the parts of bars; "" for none
     #[arg(long, value_name = "FIELD,…", help_heading = "Fields")]
     series: Option<String>,
-    /// Take only the rows whose field has this value; may be repeated
+    /// Take only the rows whose field has this value; if repeated, the rows that match all
     #[arg(long = "where", value_name = "FIELD=VALUE", help_heading = "Fields")]
     only: Vec<String>,
     /// Bars of errors from one field to another, such as two percentiles
@@ -44,7 +44,7 @@ pub struct PlotFlags {
     /// Field with published values, drawn as marks; may be repeated
     #[arg(long, value_name = "FIELD", help_heading = "Fields")]
     published: Vec<String>,
-    /// A panel for each value of this field, with one scale
+    /// A panel for each value of this field, with one scale along the left
     #[arg(long, value_name = "FIELD", help_heading = "Fields")]
     panels: Option<String>,
     /// Stacked bars in the place of curves; rows of one bar and part are added up
@@ -168,12 +168,8 @@ impl PlotRun {
         if let Some(told) = &drawn.told {
             to_stderr(&format!("plotted: {told}\n"));
         }
-        if drawn.left_out > 0 {
-            let count = drawn.left_out;
-            to_stderr(&format!("left out: {count} rows without these numbers\n"));
-        }
-        if let Some(doubled) = &drawn.doubled {
-            to_stderr(&format!("warning: {doubled}\n"));
+        for warning in drawn.warnings() {
+            to_stderr(&format!("{warning}\n"));
         }
         Ok(())
     }
@@ -228,4 +224,19 @@ pub struct Drawn {
     /// Rows without numbers to draw.
     left_out: usize,
     doubled: Option<String>,
+}
+
+impl Drawn {
+    /// Lines about rows that are not in the picture, or not as a reader expects.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        let left_out = match self.left_out {
+            0 => None,
+            1 => Some("left out: 1 row without these numbers".to_owned()),
+            count => Some(format!("left out: {count} rows without these numbers")),
+        };
+        let doubled = self.doubled.iter();
+        left_out
+            .into_iter()
+            .chain(doubled.map(|why| format!("warning: {why}")))
+    }
 }

@@ -93,6 +93,8 @@ struct Ready {
     rows: PathBuf,
     /// The file of its critical path, for the report.
     path: Option<PathBuf>,
+    /// The result to which it writes that path by itself.
+    path_result: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -129,6 +131,10 @@ impl RunJob {
             let failed = match plot.job.draw() {
                 Ok(drawn) => {
                     self.put(&plot.name, &drawn.bytes)?;
+                    for warning in drawn.warnings() {
+                        to_stderr(&one_line(&format!("{}: {warning}", plot.name)));
+                        to_stderr("\n");
+                    }
                     if self.report.is_some() {
                         pictures.extend(plot.job.svg().map(|svg| (plot.name.clone(), svg)));
                     }
@@ -232,6 +238,10 @@ impl RunJob {
             failures.extend(failed.iter().map(|why| format!("{place}: {why}")));
             // The file is in a directory that is removed in the end.
             let _ = fs::remove_file(&ready.rows);
+            if let (Some(result), Some(path)) = (&ready.path_result, &ready.path) {
+                // A point that failed has written none.
+                let _ = fs::copy(result, path);
+            }
             let path = ready.path.filter(|path| path.exists());
             paths.extend(path.map(|path| (number, path)));
             points.push(PointRecord {
@@ -293,10 +303,15 @@ impl RunJob {
         };
         for run in &manifest.runs {
             let rows: usize = run.points.iter().map(|point| point.rows).sum();
-            let points = run.points.len();
+            let points = count(run.points.len(), "point");
+            let failed = run.points.iter().filter(|point| point.failed.is_some());
+            let failed = match failed.count() {
+                0 => String::new(),
+                failed => format!(", of which {failed} failed"),
+            };
             line(
                 &run.rows,
-                &format!("{} of {}", count(rows, "row"), count(points, "point")),
+                &format!("{} of {points}{failed}", count(rows, "row")),
             );
         }
         for plot in manifest.plots.iter().filter(|plot| plot.failed.is_none()) {

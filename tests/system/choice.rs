@@ -39,6 +39,60 @@ fn inputs_are_chosen_before_results() {
     assert_eq!(said(messages, ""), chosen);
 }
 
+/// A measured x is another number in each row, and so tells every field: what curves need to go one
+/// way is a series all the same.
+#[test]
+fn a_measured_x_does_not_join_curves() {
+    let directory = tempfile::tempdir().unwrap();
+    let rows = "traffic,load,accepted,latency_us\nu,1,1.01,5\nu,2,2.02,6\nu,3,2.9,9\n\
+                t,1,0.99,7\nt,2,1.5,20\nt,3,1.51,90\n";
+    fs::write(directory.path().join("r.csv"), rows).unwrap();
+    let told = |flags: &str| done(directory.path(), &format!("plot r.csv -o r.svg {flags}"));
+    let chosen = told("--x accepted --y latency_us");
+    assert_eq!(
+        chosen,
+        "plotted: latency_us over accepted, a curve for each traffic\n"
+    );
+    // One way already, or no way with any field.
+    let one = told("--x accepted --y latency_us --where traffic=u");
+    assert_eq!(one, "plotted: latency_us over accepted\n");
+    let rows = "name,t_s,y_us\na,1,1\nb,3,2\na,2,3\nb,1.5,4\na,0.5,4\n";
+    fs::write(directory.path().join("r.csv"), rows).unwrap();
+    assert_eq!(told("--x t_s --y y_us"), "plotted: y_us over t_s\n");
+}
+
+/// The series of stacked bars are parts of one thing: those that no flag names are not.
+#[test]
+fn only_parts_that_are_named_stand_on_each_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let rows = "nodes,kind,latency_us\n2,a,1\n2,b,2\n4,a,3\n4,b,4\n";
+    fs::write(directory.path().join("r.csv"), rows).unwrap();
+    let told = |flags: &str| done(directory.path(), &format!("plot r.csv -o r.svg {flags}"));
+    let chosen = told("--bars --x kind --y latency_us");
+    assert_eq!(
+        chosen,
+        "plotted: latency_us over kind, a bar for each nodes\n"
+    );
+    assert_eq!(told("--bars --x kind --y latency_us --series nodes"), "");
+}
+
+/// The field of the panels has one value in each: it is no x.
+#[test]
+fn the_field_of_panels_is_not_the_x() {
+    let directory = tempfile::tempdir().unwrap();
+    let rows = "nodes,cores,latency_us\n2,1,1\n2,4,2\n4,1,3\n4,4,4\n";
+    fs::write(directory.path().join("r.csv"), rows).unwrap();
+    let told = done(directory.path(), "plot r.csv -o r.svg --panels nodes");
+    assert_eq!(told, "plotted: latency_us over cores\n");
+    let refused = sme_in(
+        directory.path(),
+        "plot r.csv -o r.svg --x nodes --panels nodes",
+    );
+    assert_eq!(refused.status.code(), Some(2));
+    let said = text(&refused.stderr);
+    assert_eq!(said, "sme: --panels: is the field of --x, too\n");
+}
+
 /// Curves that double back on themselves lack a field, which is named.
 #[test]
 fn several_rows_at_one_place_of_a_curve_are_told() {
@@ -50,7 +104,7 @@ fn several_rows_at_one_place_of_a_curve_are_told() {
         done(directory.path(), &format!("plot r.csv -o r.svg {flags}"))
     };
     let lacks = "warning: several rows of curve m have the same nodes: --series lacks a field, \
-                 such as set\n";
+                 such as set, or --where takes fewer rows\n";
     assert_eq!(draw("machine"), lacks);
     assert_eq!(draw("machine,set"), "");
     // Only the hash tells them apart, or nothing does.

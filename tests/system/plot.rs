@@ -267,7 +267,7 @@ fn fields_go_where_the_flags_say() {
 
     let (said, svg) = draw("");
     let chosen = "plotted: latency_us over nodes, a curve for each kind\n";
-    let left_out = "left out: 1 rows without these numbers\n";
+    let left_out = "left out: 1 row without these numbers\n";
     assert_eq!(said, format!("{chosen}{left_out}"));
     for words in [
         "nodes",
@@ -428,7 +428,7 @@ fn published_figures_are_bars_of_their_ratios() {
     let chosen = "plotted: simulated_over_published over id, a part for each verdict, comparison\n";
     assert_eq!(
         said,
-        format!("{chosen}left out: 1 rows without these numbers\n")
+        format!("{chosen}left out: 1 row without these numbers\n")
     );
     let svg = fs::read_to_string(directory.path().join("v.svg")).unwrap();
     let has = |words: &str| svg.lines().any(|line| line == words);

@@ -205,8 +205,39 @@ fn pictures_may_have_every_field_of_their_rows() {
          [[plots]]\npicture = 'hops.svg'\nrows = ['budget.csv', 'ping.json']\n\
          flags = { x = 'hops', y = 'total_ns', series = ['source_file', 'point', 'operation'] }\n";
     fs::write(root.join("x.toml"), experiment).unwrap();
-    let said = done(root, "run x.toml");
-    assert_eq!(said.matches("picture").count(), 2, "{said}");
+    let output = sme_in(root, "run x.toml");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(text(&output.stdout).matches("picture").count(), 2);
+    // As the command says of the same picture: rows of the one file have no field of the other.
+    let lines = fs::read_to_string(root.join("x/ping.json")).unwrap();
+    let left_out = lines
+        .lines()
+        .filter(|row| !row.contains("k_cycles"))
+        .count();
+    let said = text(&output.stderr);
+    let expected = format!("lines.svg: left out: {left_out} rows without these numbers\n");
+    assert!(said.contains(&expected), "{said}");
+    assert!(said.contains("hops.svg: left out: "), "{said}");
+    assert_eq!(said.lines().count(), 2, "{said}");
+}
+
+/// The report shows critical paths that points write for themselves, too.
+#[test]
+fn the_report_has_paths_that_are_results() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    for flag in ["", ", explain-to = 'path-{point}.csv'"] {
+        let experiment = format!(
+            "[[runs]]\nrows = 'r.csv'\ncommand = 'barrier'\n\
+             flags = {{ nodes = [2, 4], episodes = 1{flag} }}\n"
+        );
+        fs::write(root.join("x.toml"), experiment).unwrap();
+        done(root, "run x.toml --report x.html");
+        let page = fs::read_to_string(root.join("x.html")).unwrap();
+        let heading = "critical paths of r.csv";
+        assert!(page.contains(heading), "{flag}");
+        assert_eq!(root.join("x/path-1.csv").exists(), !flag.is_empty());
+    }
 }
 
 #[test]

@@ -153,7 +153,9 @@ impl Chosen {
             published: named.published,
             panels: named.panels,
             is_bars: flags.bars,
-            is_stacked: flags.bars,
+            // Fields that are chosen here say which rows are compared, not what adds up.
+            is_stacked: flags.bars
+                && (given_series.is_some() || given_y.as_ref().is_some_and(|y| y.len() > 1)),
             told: None,
         };
         let is_told = given_x.is_none() || given_y.is_none() || given_series.is_none();
@@ -231,7 +233,10 @@ impl Chosen {
     }
 
     fn choose_x(&self, table: &Table, kinds: &[Kind]) -> Result<usize, Stop> {
-        let free = |field: &usize| !self.y.contains(field) && !self.series.contains(field);
+        let free = |field: &usize| {
+            let is_panels = self.panels == Some(*field);
+            !self.y.contains(field) && !self.series.contains(field) && !is_panels
+        };
         let fields = || (0..kinds.len()).filter(free).filter(|&f| !kinds[f].is_host);
         // Of two fields at least the second has something to show over the first.
         let numbers = || fields().filter(|&field| kinds[field].is_numeric);
@@ -266,8 +271,9 @@ impl Chosen {
         let with_x: Vec<&Row> = table.rows.iter().filter(over_x).collect();
         let able = |&field: &usize| {
             let kind = &kinds[field];
-            let free = !self.x.contains(&field) && !self.series.contains(&field);
-            free && kind.is_numeric && !kind.is_host
+            let is_used = self.x.contains(&field) || self.series.contains(&field);
+            let is_free = !is_used && self.panels != Some(field);
+            is_free && kind.is_numeric && !kind.is_host
         };
         let behind = |&field: &usize| self.x.iter().all(|&x| field > x || !kinds[x].is_numeric);
         let is_full = |&field: &usize| {
@@ -305,8 +311,9 @@ impl Chosen {
         fields.filter(is_one).collect()
     }
 
-    /// Every field before y that varies and that the fields chosen before it do not tell. The hash
-    /// of a machine tells a reader nothing, and comes last.
+    /// Every field before y that varies and that the fields chosen before it do not tell, or
+    /// without which curves go back and forth. The hash of a machine tells a reader nothing, and
+    /// comes last.
     fn choose_series(&mut self, table: &Table, kinds: &[Kind]) {
         let last = self.y.iter().copied().max().unwrap_or(0);
         let fields = kinds.iter().enumerate().take(last);
@@ -322,16 +329,31 @@ impl Chosen {
                 continue;
             }
             let known = [&self.x[..], &self.series, self.panels.as_slice()].concat();
-            if is_told_by(&table.rows, field, &known) {
+            let more = [&self.series[..], &[field]].concat();
+            let is_told = is_told_by(&table.rows, field, &known);
+            if is_told && !self.is_straighter(table, &more) {
                 continue;
             }
-            let more = [&self.series[..], &[field]].concat();
             let curves: HashSet<Vec<String>> =
                 table.rows.iter().map(|row| row.texts(&more)).collect();
             if curves.len() * self.y.len() <= FEW_CURVES {
                 self.series = more;
             }
         }
+    }
+
+    /// Whether the rows of each curve go one way along x with these series, and do not with those
+    /// chosen so far: an x that was measured is another in every row, and tells all fields.
+    fn is_straighter(&self, table: &Table, series: &[usize]) -> bool {
+        let (&[x], Some(last)) = (&self.x[..], series.last()) else {
+            return false;
+        };
+        let panels = self.panels.as_slice();
+        let goes_one_way = |series: &[usize]| goes_one_way(table, x, &[series, panels].concat());
+        !self.is_bars
+            && is_repeated(table, *last)
+            && goes_one_way(series)
+            && !goes_one_way(&self.series)
     }
 
     /// The first field before y that tells rows of the curve whose fields of `series` have these
@@ -389,6 +411,9 @@ impl Chosen {
                 "is drawn with curves, not with bars",
             ));
         }
+        if self.panels.is_some_and(|panels| self.x.contains(&panels)) {
+            return Err(Stop::flag("--panels", "is the field of --x, too"));
+        }
         if self.is_bars && self.panels.is_some() {
             return Err(Stop::flag("--panels", "are of curves, not of bars"));
         }
@@ -425,6 +450,21 @@ fn is_repeated(table: &Table, field: usize) -> bool {
         *counts.entry(row.cell(field).to_text()).or_default() += 1;
     }
     counts.values().all(|&count| count > 1)
+}
+
+/// Whether the numbers of `field` never fall, or never rise, from row to row of those that agree in
+/// `series`.
+fn goes_one_way(table: &Table, field: usize, series: &[usize]) -> bool {
+    let mut last: HashMap<Vec<String>, (f64, [bool; 2])> = HashMap::new();
+    table.rows.iter().all(|row| {
+        let Ok(now) = row.cell(field).to_text().parse::<f64>() else {
+            return true;
+        };
+        let (before, went) = last.entry(row.texts(series)).or_insert((now, [false; 2]));
+        *went = [went[0] || now < *before, went[1] || now > *before];
+        *before = now;
+        *went != [true; 2]
+    })
 }
 
 /// Whether rows that agree in `known` always agree in `field`.

@@ -221,7 +221,9 @@ fn curves(table: &Table, chosen: &Chosen, flags: &PlotFlags) -> Result<Picture, 
     }
     let count = series.len() * chosen.y.len();
     if count > MAX_CURVES {
-        let why = format!("{count} curves are too many to tell apart; at most {MAX_CURVES}");
+        let why = format!(
+            "{count} curves are too many to tell apart; at most {MAX_CURVES}: --where takes fewer rows"
+        );
         return Err(Stop::flag("--series", why));
     }
     let axis = |label, scaling| Axis {
@@ -311,7 +313,8 @@ fn curves(table: &Table, chosen: &Chosen, flags: &PlotFlags) -> Result<Picture, 
             curve => format!(" of curve {curve}"),
         };
         Some(format!(
-            "several rows{of} have the same {x}: --series lacks a field, such as {field}"
+            "several rows{of} have the same {x}: --series lacks a field, such as {field}, or --where \
+             takes fewer rows"
         ))
     });
     Ok(Picture {

@@ -318,13 +318,13 @@ impl Point {
         })
     }
 
-    /// Whether it has the flag that is written so.
-    pub fn has(&self, flag: &str) -> bool {
-        let mut flags = self
-            .arguments
-            .iter()
-            .filter_map(|argument| argument.flag.as_deref());
-        flags.any(|known| known == flag)
+    /// The result in that directory that it writes by this flag.
+    pub fn result_of(&self, flag: &str, directory: &Path, number: usize) -> Option<PathBuf> {
+        let is_it = |argument: &&Argument| argument.flag.as_deref() == Some(flag);
+        match &self.arguments.iter().find(is_it)?.value {
+            Some(Word::Written(name)) => Some(result(name, directory, number)),
+            _ => None,
+        }
     }
 }
 
@@ -365,7 +365,7 @@ fn resolved(
     Ok(match word {
         Word::Plain(text) => text.clone(),
         Word::Read(name) => text_of(inputs.path(name)?),
-        Word::Written(name) => text_of(directory.join(name.replace(POINT, &number.to_string()))),
+        Word::Written(name) => text_of(result(name, directory, number)),
         Word::Machines(names) => {
             let names = names.split(',').map(str::trim);
             let paths: Vec<String> = names
@@ -374,6 +374,11 @@ fn resolved(
             paths.join(",")
         }
     })
+}
+
+/// The file of that point that a name stands for.
+fn result(name: &str, directory: &Path, number: usize) -> PathBuf {
+    directory.join(name.replace(POINT, &number.to_string()))
 }
 
 /// The values of combination `at`, the last varying fastest.

@@ -188,15 +188,21 @@ impl RunJob {
         // The report shows the critical path of every point that has one. The picture calls a bar
         // by the name of its file.
         let path = own.join(format!("point-{number}"));
-        let is_wanted = self.report.is_some() && has_path && !point.has("--explain-to");
-        let with_path = match is_wanted && takes(command, "explain_to") {
+        let is_wanted = self.report.is_some() && has_path;
+        let path_result = match is_wanted {
+            true => point.result_of("--explain-to", &scratch, number),
+            false => None,
+        };
+        let is_added = is_wanted && path_result.is_none();
+        let with_path = match is_added && takes(command, "explain_to") {
             true => {
                 let more = ["--explain-to".to_owned(), text(&path)];
                 Job::read(words(&[line.as_slice(), &more].concat())).ok()
             }
             false => None,
         };
-        let path = with_path.is_some().then_some(path);
+        let has_path = with_path.is_some() || path_result.is_some();
+        let path = has_path.then_some(path);
         let job = match with_path {
             Some(job) => job,
             None => Job::read(words(&line))?,
@@ -213,6 +219,7 @@ impl RunJob {
             job,
             rows,
             path,
+            path_result,
         })
     }
 
@@ -293,7 +300,7 @@ impl RunJob {
         points::file_name(name)?;
         match name != MANIFEST && self.names.insert(name.to_owned()) {
             true => Ok(()),
-            false => Err(format!("{name:?}: there is a file of this name already")),
+            false => Err(format!("{name:?}: another result has this name")),
         }
     }
 

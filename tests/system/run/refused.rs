@@ -33,7 +33,7 @@ fn a_wrong_file_is_refused_in_a_line_and_leaves_nothing() {
         ),
         (
             format!("{run}{run}"),
-            "x.toml: line 4: \"a.csv\": there is a file of this name",
+            "x.toml: line 4: \"a.csv\": another result has this name",
         ),
         (run.replace("a.csv", "../a.csv"), "write the name of a file"),
         (
@@ -42,7 +42,7 @@ fn a_wrong_file_is_refused_in_a_line_and_leaves_nothing() {
         ),
         (
             run.replace("a.csv", "manifest.json"),
-            "there is a file of this name already",
+            "another result has this name",
         ),
         (
             run.replace("barrier", "barriers"),
